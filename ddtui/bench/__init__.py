@@ -1,0 +1,1 @@
+"""Workloads, the load worker, metrics, statistics, quality check, sweep planning."""

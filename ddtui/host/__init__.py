@@ -1,0 +1,1 @@
+"""Everything that touches the host: connection, commands, files, systemd, journal, GPU."""

@@ -1,0 +1,1 @@
+"""The history in SQLite; exports and reports."""

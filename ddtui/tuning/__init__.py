@@ -1,0 +1,1 @@
+"""Layers to verdicts; knobs to plan, apply, verify, roll back."""

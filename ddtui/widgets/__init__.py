@@ -1,0 +1,1 @@
+"""The panels the screens are made of."""
