@@ -5,11 +5,15 @@ A profile is YAML. `load` finds it, validates it and explains what is wrong and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from ddtui import locations
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -29,6 +33,11 @@ class Connection(Model):
     known_hosts: Path | None = None
     connect_timeout: float = Field(default=10.0, gt=0)  # seconds for TCP
     keepalive: float = Field(default=5.0, gt=0)  # seconds between keepalives
+
+    @field_validator("identity_file", "config", "known_hosts")
+    @classmethod
+    def _home(cls, path: Path | None) -> Path | None:
+        return path.expanduser() if path else None
 
 
 class Scope(StrEnum):
@@ -69,6 +78,14 @@ class Knob(Model):
     presets: tuple[int | float | str, ...] = ()
     meaning: str = ""
 
+    @model_validator(mode="after")
+    def _has_one_target(self) -> Knob:
+        if (self.flag is None) == (self.env is None):
+            raise ValueError("a knob needs a `flag` or an `env` behind it, and not both")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
 
 class Bench(Model):
     """The bursts that this profile runs, and the limits on them."""
@@ -97,6 +114,16 @@ class Profile(Model):
     read_only: bool = False
     simulated: bool = False
 
+    @field_validator("knobs")
+    @classmethod
+    def _knobs_differ(cls, knobs: tuple[Knob, ...]) -> tuple[Knob, ...]:
+        for what in ("name", "key"):
+            values = [getattr(knob, what) for knob in knobs if getattr(knob, what)]
+            twice = sorted({value for value in values if values.count(value) > 1})
+            if twice:
+                raise ValueError(f"two knobs have the {what} {twice[0]!r}")
+        return knobs
+
     def knob(self, name: str) -> Knob:
         """The knob of that name. Raises KeyError."""
         for knob in self.knobs:
@@ -109,11 +136,179 @@ class ProfileError(Exception):
     """A profile that cannot be used: file, line where known, key, what is wrong, an example."""
 
 
-def load(name_or_path: str) -> Profile:
-    """The profile of that name (the user's folder first, then the shipped ones) or at that path."""
-    raise NotImplementedError
+def folders() -> tuple[Path, ...]:
+    """Where profiles are looked for: the user's folder, then the shipped ones."""
+    here = Path(__file__).parent
+    installed = here / "shipped_profiles"
+    return locations.config_dir() / "profiles", installed if installed.is_dir() else here.parent / "profiles"
+
+
+def find(name_or_path: str) -> Path:
+    """The file of a profile: a path if it looks like one, else a name in the profile folders.
+
+    Raises ProfileError if there is none.
+    """
+    if "/" in name_or_path or name_or_path.endswith((".yaml", ".yml")):
+        path = Path(name_or_path).expanduser()
+        if path.is_file():
+            return path
+        raise ProfileError(f"{path}: there is no such file; `ddtui profiles` lists the profiles by name")
+    for folder in folders():
+        path = folder / f"{name_or_path}.yaml"
+        if path.is_file():
+            return path
+    known = ", ".join(names())
+    raise ProfileError(
+        f"there is no profile named {name_or_path!r} in {folders()[0]} or among the shipped ones ({known}); "
+        "`ddtui profiles new` makes one"
+    )
 
 
 def names() -> list[str]:
-    """Names of all profiles that can be found, the user's first."""
-    raise NotImplementedError
+    """Names of all profiles that can be found, the user's first; a name that the user shadows comes once."""
+    found: dict[str, None] = {}
+    for folder in folders():
+        for path in sorted(folder.glob("*.yaml")):
+            found[path.stem] = None
+    return list(found)
+
+
+def load(name_or_path: str) -> Profile:
+    """The profile of that name (the user's folder first, then the shipped ones) or at that path.
+
+    Raises ProfileError with every fault found, a line each: file, line where known, key, what, an example.
+    """
+    path = find(name_or_path)
+    try:
+        text = path.read_text("utf-8-sig")
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise ProfileError(f"{path}: is not UTF-8 text (byte {error.start} is invalid)") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path) -> Profile:
+    """A profile from YAML text; `path` names it in errors, and names the profile if it has no `name`."""
+    try:
+        tree = yaml.compose(text, Loader=yaml.SafeLoader)
+        data = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f":{mark.line + 1}" if mark else ""
+        raise ProfileError(f"{path}{line}: is not valid YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise ProfileError(f"{path}: is not valid YAML: {str(error).splitlines()[0]}") from None
+    if not isinstance(data, dict):
+        raise ProfileError(
+            f"{path}: is empty or not a mapping; it should begin with a line like `name: my-host`"
+        )
+    data.setdefault("name", path.stem)
+    twice = next(_repeated_keys(tree), None)
+    if twice is not None:
+        raise ProfileError(
+            f"{path}:{twice.start_mark.line + 1}: {twice.value}: stands twice; keep one of them"
+        )
+    try:
+        return Profile.model_validate(data)
+    except ValidationError as error:
+        faults = [_explain(path, tree, fault) for fault in error.errors()]
+        raise ProfileError("\n".join(faults)) from None
+
+
+def _repeated_keys(node: yaml.Node | None) -> Iterator[yaml.ScalarNode]:
+    if isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    yield key
+                seen.add(key.value)
+            yield from _repeated_keys(value)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _repeated_keys(item)
+
+
+_EXAMPLES: dict[str, str] = {
+    "name": "name: my-host",
+    "connection": "connection: {host: gpu1.example.com, user: tuner}",
+    "connection.host": "host: gpu1.example.com   # or: local",
+    "connection.port": "port: 22",
+    "connection.user": "user: tuner",
+    "connection.identity_file": "identity_file: ~/.ssh/id_ed25519",
+    "service": "service: {unit: sglang.service}",
+    "service.unit": "unit: sglang-k26-ddtree.service",
+    "service.scope": "scope: system   # or: user",
+    "service.port": "port: 30000",
+    "knobs": "knobs: [{name: budget, flag: --speculative-ddtree-budget}]",
+    "knobs.name": "name: budget",
+    "knobs.flag": "flag: --speculative-ddtree-budget",
+    "knobs.env": "env: SGLANG_DDTREE_MAX_TOPK",
+    "knobs.kind": "kind: int   # or: float, text, switch",
+    "knobs.key": "key: b",
+    "knobs.presets": "presets: [4, 8, 16]",
+    "bench.concurrency": "concurrency: [1, 8, 32]",
+    "bench.context": "context: [512, 8192]",
+    "bench.output": "output: 256",
+    "bench.workload": "workload: code",
+    "bench.at": "at: host   # or: here",
+    "production": "production: true",
+    "read_only": "read_only: true",
+}
+
+
+def _explain(path: Path, tree: yaml.Node | None, fault: Any) -> str:
+    """One fault as `file:line: key: what is wrong; example: …`."""
+    place = [part for part in fault["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
+    key = ".".join(str(part) for part in place)
+    general = ".".join(str(part) for part in place if isinstance(part, str))
+    node, missing = _descend(tree, place)
+    line = node.start_mark.line + 1 if node is not None else 1
+    kind = fault["type"]
+    if kind == "missing":
+        what = "is missing"
+    elif kind == "extra_forbidden":
+        what = "is not a key of a profile here" + _nearest(general)
+    else:
+        what = fault["msg"].removeprefix("Value error, ")
+        what = f"{what[:1].lower()}{what[1:]}"
+        if not missing and not isinstance(fault["input"], dict | list):
+            what += f", but it is {fault['input']!r}"
+    example = _EXAMPLES.get(general)
+    return f"{path}:{line}: {key}: {what}" + (f"; example: `{example}`" if example else "")
+
+
+def _descend(tree: yaml.Node | None, place: list[str | int]) -> tuple[yaml.Node | None, bool]:
+    """The deepest node on the way to `place`, and whether the way ended before it."""
+    node = tree
+    for part in place:
+        below: yaml.Node | None = None
+        if isinstance(node, yaml.MappingNode):
+            for key, value in node.value:
+                if key.value == part:
+                    # for a scalar the value's line is the key's line; for an unknown key show the key
+                    below = value if not isinstance(value, yaml.ScalarNode) else key
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            below = node.value[part]
+        if below is None:
+            return node, True
+        node = below
+    return node, False
+
+
+def _nearest(general: str) -> str:
+    """`; did you mean …?` for a mistyped key."""
+    import difflib
+
+    parent, _, key = general.rpartition(".")
+    models: dict[str, type[Model]] = {
+        "": Profile,
+        "connection": Connection,
+        "service": Service,
+        "knobs": Knob,
+        "bench": Bench,
+    }
+    model = models.get(parent)
+    close = difflib.get_close_matches(key, list(model.model_fields), 1, 0.6) if model else []
+    return f"; did you mean `{close[0]}`?" if close else ""

@@ -45,7 +45,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """The last thing `make test` says: whether the real host ran."""
     if REALHOST_SKIPS:
         skipped = terminalreporter.stats.get("skipped", [])
-        reasons = {r.longrepr[2] for r in skipped if isinstance(r.longrepr, tuple) and "REAL TEST HOST" in r.longrepr[2]}
+        reasons = {
+            r.longrepr[2]
+            for r in skipped
+            if isinstance(r.longrepr, tuple) and "REAL TEST HOST" in r.longrepr[2]
+        }
         terminalreporter.section("THE REAL TEST HOST DID NOT RUN", sep="!", red=True, bold=True)
         terminalreporter.write_line(f"{len(REALHOST_SKIPS)} tests that need it were skipped, because:")
         for reason in sorted(reasons):

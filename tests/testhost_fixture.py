@@ -41,7 +41,9 @@ class TestHost:
         return answer
 
     def wait_ssh(self, boots: int = 0) -> None:
-        self._rig("wait-ssh", "--boots", str(boots), "--timeout", "40", check=True, capture_output=True, timeout=60)
+        self._rig(
+            "wait-ssh", "--boots", str(boots), "--timeout", "40", check=True, capture_output=True, timeout=60
+        )
         self.info = json.loads(self._rig("info", check=True, capture_output=True).stdout)
 
 

@@ -1,0 +1,207 @@
+"""The command line: what there is, and which file does it.
+
+Everything heavy is imported by the command that needs it, so that `ddtui --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ddtui import __version__
+
+if TYPE_CHECKING:
+    from ddtui.profile import Profile
+
+EPILOG = """\
+exit codes: 0 done, all as asked; 1 done, and something is not as it should be; 2 usage, profile or input error;
+3 host not reachable or not authenticated; 4 not permitted or read-only; 5 the server did not start and was rolled
+back; 6 it did not start and could not be rolled back; 130 interrupted
+"""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="ddtui",
+        description="Tune speculative decoding on a remote SGLang server, live, over SSH.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"ddtui {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+
+    def command(name: str, text: str, *, profile: bool = True) -> argparse.ArgumentParser:
+        sub = commands.add_parser(
+            name,
+            help=text,
+            description=text[:1].upper() + text[1:] + ".",
+            epilog=EPILOG,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if profile:
+            sub.add_argument(
+                "profile", metavar="PROFILE", help="a profile's name, or the path of its YAML file"
+            )
+        return sub
+
+    def json(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--json", action="store_true", help="one JSON object on stdout, nothing else there")
+
+    def turns(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            metavar="KNOB[=VALUE]",
+            dest="sets",
+            help="turn a knob, or any flag: --set budget=16 --set --mem-fraction-static=0.85",
+        )
+        sub.add_argument(
+            "--unset",
+            action="append",
+            default=[],
+            metavar="KNOB",
+            dest="unsets",
+            help="take a knob's flag (or any flag) away",
+        )
+        sub.add_argument("--why", default="", help="a note that is kept with the change")
+
+    sub = command("console", "the console (also plain `ddtui [PROFILE]`)", profile=False)
+    sub.add_argument(
+        "profile", metavar="PROFILE", nargs="?", help="a profile's name or path; without: pick one"
+    )
+    sub.add_argument("--read-only", action="store_true", help="look, never change")
+
+    sub = command("demo", "the same on the embedded demo host: `ddtui demo [COMMAND …]`", profile=False)
+    sub.add_argument("rest", metavar="COMMAND …", nargs=argparse.REMAINDER, help="without: the console")
+
+    sub = command("check", "layers and verdicts")
+    json(sub)
+
+    sub = command("plan", "what would change: diff, commands, interruption, time; changes nothing")
+    turns(sub)
+    json(sub)
+
+    sub = command("apply", "plan, confirm, apply, restart, wait, verify")
+    turns(sub)
+    sub.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    sub.add_argument("--no-rollback", action="store_true", help="leave a failed start as it is")
+    json(sub)
+
+    sub = command("rollback", "back to the last verified setting, or a named one")
+    sub.add_argument("--to", metavar="CHANGE", help="a change's id, as `ddtui history` lists it")
+    sub.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    json(sub)
+
+    sub = command("bench", "bursts", profile=False)
+    sub.add_argument("profile", metavar="PROFILE", nargs="?", help="a profile's name or path; or give --url")
+    sub.add_argument("--url", help="measure this server directly, without a host: http://127.0.0.1:30000")
+    sub.add_argument("--concurrency", metavar="N,…", help="requests at once: 1,8,32")
+    sub.add_argument("--context", metavar="N,…", help="prompt tokens: 512,8k,32k")
+    sub.add_argument("--output", type=int, metavar="N", help="output tokens per request")
+    sub.add_argument("--workload", help="code, completion, chat, document, or the path of a JSONL file")
+    sub.add_argument("--at", choices=["host", "here"], help="where the load runs")
+    sub.add_argument(
+        "--requests", type=int, metavar="N", help="requests per cell (default: enough to be sure)"
+    )
+    sub.add_argument("--max-seconds", type=float, metavar="S", help="time limit per cell")
+    sub.add_argument(
+        "--temperature", type=float, metavar="T", help="sampling temperature (default 0: greedy)"
+    )
+    sub.add_argument("--endpoint", choices=["generate", "completions", "chat"], help="which API to load")
+    sub.add_argument("--seed", type=int, default=0, help="which prompts")
+    sub.add_argument("--note", default="", help="a note that is kept with the burst")
+    json(sub)
+
+    sub = command("logs", "the journal, parsed")
+    sub.add_argument("-f", "--follow", action="store_true", help="go on with what comes")
+    sub.add_argument("--since", help="as journalctl takes it: '10 min ago', '2026-11-30 12:00'")
+    sub.add_argument("-n", "--lines", type=int, default=200, metavar="N", help="how many earlier lines (200)")
+    sub.add_argument("--grep", metavar="TEXT", help="only lines that hold this text; !TEXT: that do not")
+    json(sub)
+
+    sub = command("history", "steps and changes so far", profile=False)
+    sub.add_argument("profile", metavar="PROFILE", nargs="?", help="only this profile's host and unit")
+    json(sub)
+
+    sub = command("inspect", "one layer from local files, offline", profile=False)
+    what = sub.add_subparsers(dest="what", metavar="WHAT", required=True)
+    unit = what.add_parser("unit", help="a unit under a folder shaped like a host's root")
+    unit.add_argument("name", metavar="NAME")
+    unit.add_argument("--root", required=True, metavar="DIR")
+    unit.add_argument("--set", action="append", default=[], metavar="FLAG[=VALUE]", dest="sets")
+    unit.add_argument("--unset", action="append", default=[], metavar="FLAG", dest="unsets")
+    json(unit)
+    for name, text in (
+        ("drafter", "a drafter's config.json"),
+        ("log", "a server's log, or journalctl's output"),
+        ("server-info", "what GET /server_info answered"),
+    ):
+        one = what.add_parser(name, help=text)
+        one.add_argument("file", metavar="FILE")
+        json(one)
+
+    sub = command("doctor", "link, rights, tools, versions; what is missing and the lines that grant it")
+    json(sub)
+
+    sub = command("profiles", "list, make or validate profiles", profile=False)
+    sub.add_argument("action", nargs="?", choices=["list", "new", "validate"], default="list")
+    sub.add_argument(
+        "names", nargs="*", metavar="NAME", help="for new: its name; for validate: names or paths"
+    )
+    json(sub)
+    return parser
+
+
+COMMANDS = frozenset(
+    "console demo check plan apply rollback bench logs history inspect doctor profiles".split()
+)
+# commands of which the first argument is a profile, so that `ddtui demo COMMAND` can fill it in
+ON_PROFILE = frozenset("console check plan apply rollback bench logs history doctor".split())
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """The entry point: runs the command and exits with its code."""
+    sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
+
+
+def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
+    """Run one command. `load` finds profiles by name; the demo command passes its own.
+
+    Every expected failure ends as one sentence on stderr and an exit code (see `--help`).
+    """
+    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
+        argv = ["console", *argv]
+    elif argv[0] == "--read-only":
+        argv = ["console", *argv]
+    args = build_parser().parse_args(argv)
+    if args.command is None:
+        args = build_parser().parse_args(["console"])
+    try:
+        if args.command == "demo":
+            from ddtui.commands import demo
+
+            return demo.run(args.rest)
+        args.load = load or _load
+        module = importlib.import_module(f"ddtui.commands.{args.command}")
+        code: int = module.run(args)
+        return code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        from ddtui.commands import failure
+
+        return failure.report(error)
+
+
+def _load(name: str) -> Profile:
+    from ddtui import profile
+
+    return profile.load(name)
