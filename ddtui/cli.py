@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ddtui.profile import Profile
 
 EPILOG = """\
-exit codes: 0 done, all as asked; 1 done, and something is not as it should be; 2 usage, profile or input error;
-3 host not reachable or not authenticated; 4 not permitted or read-only; 5 the server did not start and was rolled
-back; 6 it did not start and could not be rolled back; 130 interrupted
+exit codes: 0 done, all as asked; 1 done, and something is not as it should be; 2 usage, profile or input
+error; 3 host not reachable or not authenticated; 4 not permitted or read-only; 5 the server did not start and
+was rolled back; 6 it did not start and could not be rolled back; 130 interrupted
 """
 
 
@@ -157,10 +157,25 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 COMMANDS = frozenset(
-    "console demo check plan apply rollback bench logs history inspect doctor profiles".split()
+    [
+        "console",
+        "demo",
+        "check",
+        "plan",
+        "apply",
+        "rollback",
+        "bench",
+        "logs",
+        "history",
+        "inspect",
+        "doctor",
+        "profiles",
+    ]
 )
 # commands of which the first argument is a profile, so that `ddtui demo COMMAND` can fill it in
-ON_PROFILE = frozenset("console check plan apply rollback bench logs history doctor".split())
+ON_PROFILE = frozenset(
+    ["console", "check", "plan", "apply", "rollback", "bench", "logs", "history", "doctor"]
+)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -173,9 +188,7 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
 
     Every expected failure ends as one sentence on stderr and an exit code (see `--help`).
     """
-    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")):
-        argv = ["console", *argv]
-    elif argv[0] == "--read-only":
+    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")) or argv[0] == "--read-only":
         argv = ["console", *argv]
     args = build_parser().parse_args(argv)
     if args.command is None:

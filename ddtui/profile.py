@@ -1,4 +1,4 @@
-"""The profile model: how to reach the host, which service, which drafter, what the knobs map to, which bursts.
+"""The profile model: how to reach the host, which service, which drafter, what the knobs map to, the bursts.
 
 A profile is YAML. `load` finds it, validates it and explains what is wrong and where.
 """

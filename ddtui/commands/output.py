@@ -11,7 +11,7 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Any value of ddtui's (dataclasses, enums, bytes, paths, tuples) as JSON can hold it; NaN becomes null."""
+    """Any value of ddtui's (dataclasses, enums, bytes, paths) as JSON can hold it; NaN becomes null."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Enum):
