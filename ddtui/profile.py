@@ -258,6 +258,15 @@ _EXAMPLES: dict[str, str] = {
 }
 
 
+_SHAPES: dict[str, str] = {
+    "name": "must begin with a letter or digit and hold only letters, digits, dot, dash and underscore",
+    "service.unit": "must be a full unit name that ends in .service",
+    "knobs.name": "must be lower-case letters, digits and underscores, beginning with a letter",
+    "knobs.flag": "must be a long flag: two dashes, then lower-case letters, digits and dashes",
+    "knobs.env": "must be the name of an environment variable",
+}
+
+
 def _explain(path: Path, tree: yaml.Node | None, fault: Any) -> str:
     """One fault as `file:line: key: what is wrong; example: …`."""
     place = [part for part in fault["loc"] if not (isinstance(part, str) and part.startswith("function-"))]
@@ -270,6 +279,8 @@ def _explain(path: Path, tree: yaml.Node | None, fault: Any) -> str:
         what = "is missing"
     elif kind == "extra_forbidden":
         what = "is not a key of a profile here" + _nearest(general)
+    elif kind == "string_pattern_mismatch" and general in _SHAPES:
+        what = f"{_SHAPES[general]}, but it is {fault['input']!r}"
     else:
         what = fault["msg"].removeprefix("Value error, ")
         what = f"{what[:1].lower()}{what[1:]}"

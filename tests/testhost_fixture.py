@@ -63,7 +63,7 @@ _failure: list[str] = []
 
 
 def boot(name: str) -> Iterator[TestHost]:
-    """Boot a fresh host of that name; it ends with the iterator. Where it cannot boot: skips, under CI fails."""
+    """Boot a fresh host of that name; it ends with the iterator. Where it cannot: skips; fails under CI."""
     reason = why_not() or (_failure[0] if _failure else None)
     if reason is None:
         up = subprocess.run(
