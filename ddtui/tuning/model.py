@@ -39,7 +39,9 @@ class Evidence:
 
     layer: Layer
     text: str
-    source: str = ""  # "/path/config.json", "/etc/…/x.service:12", "pid 41210", "GET /server_info", "12:01:07"
+    source: str = (
+        ""  # "/path/config.json", "/etc/…/x.service:12", "pid 41210", "GET /server_info", "12:01:07"
+    )
     read_at: float | None = None
 
 
@@ -140,6 +142,11 @@ class Plan:
     last_starts: tuple[float, ...]  # seconds to ready of the last starts, newest first
     problems: tuple[str, ...] = ()  # why it must not be applied: each a sentence
     warnings: tuple[str, ...] = ()  # what to know before applying
+    why: str = ""  # the operator's note
+    exec_start_after: tuple[
+        tuple[str, ...], ...
+    ] = ()  # what systemd must hold after the reload; (): not known
+    undoes: str | None = None  # the change that this plan takes back; None: a plain change
 
 
 class Phase(StrEnum):
@@ -155,10 +162,21 @@ class Phase(StrEnum):
     STARTING = "starting"
     VERIFYING = "verifying"
     VERIFIED = "verified"
+    UNVERIFIED = "applied, not all in force"  # the server is ready, and a turned knob is not proven in force
     FAILED = "failed"
     ROLLING_BACK = "rolling back"
     ROLLED_BACK = "rolled back"
     STRANDED = "failed and not rolled back"
+
+    @property
+    def final(self) -> bool:
+        """Whether a change in this phase is over."""
+        return self in FINAL
+
+
+FINAL = frozenset(
+    {Phase.VERIFIED, Phase.UNVERIFIED, Phase.FAILED, Phase.ROLLED_BACK, Phase.STRANDED},
+)  # FAILED is final when the change never reached the running server, and its files are as before
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +192,11 @@ class Progress:
     failure: str | None = None  # the cause in a sentence
     evidence: tuple[str, ...] = ()  # journal lines the failure rests on
     advice: str | None = None  # what to try
+    running: int | None = None  # while draining: requests that still run, by the server's own count
+    verdicts: tuple[
+        Verdict, ...
+    ] = ()  # at the end: what the survey after the change says of each turned knob
+    way_back: tuple[str, ...] = ()  # shell commands that undo the change without ddtui
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,3 +215,5 @@ class ChangeRecord:
     phase: Phase  # VERIFIED, ROLLED_BACK, STRANDED, or where it was cut
     result: str
     seconds_to_ready: float | None = None
+    undoes: str | None = None  # the change that this one took back
+    restarted: bool = True  # whether the running server was touched
