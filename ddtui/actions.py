@@ -1,0 +1,215 @@
+"""The table of actions: everything the operator can do in the console, by name.
+
+Bindings, footer, command palette, help screen and the user's keymap are all made from this one table, so they
+cannot disagree. Knows nothing of Textual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum, Flag, auto
+
+from ddtui.profile import Knob
+
+
+class Where(Enum):
+    """Where an action's key answers."""
+
+    EVERYWHERE = "everywhere"
+    TUNE = "tune"
+    KNOBS = "knobs"
+    CHECKS = "checks"
+    CHART = "chart"
+    JOURNAL = "journal"
+    BURSTS = "bursts"
+    CONNECT = "connect"
+
+
+class Needs(Flag):
+    """What must be so for an action to be possible now."""
+
+    NOTHING = 0
+    CONNECTED = auto()
+    WRITABLE = auto()
+    NO_CHANGE = auto()  # no change, roll back or restart is running
+    NO_BURST = auto()
+    TURNS = auto()  # a knob has been turned and not applied yet
+    BURST = auto()  # a burst is running
+
+
+class Danger(Enum):
+    NONE = 0
+    LOAD = 1  # puts load on the server
+    INTERRUPTS = 2  # restarts the server: running requests are lost
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing the operator can do.
+
+    `keys`: Textual key names, comma-separated, the first one is shown. `footer`: place in the footer, from 1;
+    0: not in the footer. `shown`: how the key is written, where its own name is not good enough.
+    """
+
+    id: str
+    area: str  # the palette shows "area: label"
+    keys: str
+    label: str
+    about: str  # one sentence, for tooltip, palette and help
+    where: Where = Where.EVERYWHERE
+    needs: Needs = Needs.NOTHING
+    danger: Danger = Danger.NONE
+    footer: int = 0
+    shown: str = ""
+
+    @property
+    def method(self) -> str:
+        """The action's name as Textual calls it."""
+        return self.id.replace("-", "_")
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(key.strip() for key in self.keys.split(",") if key.strip())
+
+
+CHANGE = Needs.CONNECTED | Needs.WRITABLE | Needs.NO_CHANGE
+
+ACTIONS: tuple[Action, ...] = (
+    # tune
+    Action("review", "knobs", "enter,a", "review & apply",
+           "Show the exact change for the turned knobs: files, commands, what it interrupts.",
+           Where.TUNE, CHANGE | Needs.TURNS, Danger.INTERRUPTS, footer=10, shown="↵"),
+    Action("flag", "knobs", "f", "any flag",
+           "Set or take away any other flag of the server.", Where.TUNE, CHANGE, footer=40),
+    Action("undo", "knobs", "backspace,U", "undo turns",
+           "Forget the knobs that were turned and not applied.", Where.TUNE, Needs.TURNS, footer=45, shown="⌫"),
+    Action("restart", "server", "r", "restart",
+           "Restart the service as it is configured and watch it come up.",
+           Where.TUNE, CHANGE, Danger.INTERRUPTS, footer=20),
+    Action("rollback", "server", "u", "roll back",
+           "Go back to the last setting that was verified.", Where.TUNE, CHANGE, Danger.INTERRUPTS, footer=21),
+    Action("burst", "burst", "x", "burst",
+           "Measure this step: choose concurrency, context lengths, output and workload.",
+           Where.EVERYWHERE, Needs.CONNECTED | Needs.NO_CHANGE | Needs.NO_BURST, Danger.LOAD, footer=22),
+    Action("stop", "burst", "X", "stop burst",
+           "Cancel the burst that runs; what was measured is kept.", Where.EVERYWHERE, Needs.BURST, footer=11),
+    Action("progress", "server", "p", "progress",
+           "Show or hide the progress of the change.", Where.TUNE),
+    Action("refresh", "server", "ctrl+r", "read again",
+           "Read every layer again now.", Where.TUNE, Needs.CONNECTED),
+    Action("zoom", "view", "z", "zoom",
+           "Give the focused pane the whole screen; again or escape: back.", Where.TUNE, footer=60),
+    Action("previous-pane", "view", "left_square_bracket", "previous pane", "Go to the pane before.",
+           Where.TUNE, shown="["),
+    Action("next-pane", "view", "right_square_bracket", "next pane", "Go to the pane after.",
+           Where.TUNE, shown="]"),
+    Action("filter", "journal", "slash", "filter",
+           "Filter the journal: text, /regex/, !not, >=warning.", footer=50, shown="/"),
+    # knob table
+    Action("edit", "knobs", "e,space", "edit", "Edit the knob under the cursor.", Where.KNOBS, CHANGE),
+    Action("raise", "knobs", "plus,equals_sign", "raise", "Next preset up, or one more.", Where.KNOBS, CHANGE, shown="+"),
+    Action("lower", "knobs", "minus", "lower", "Next preset down, or one less.", Where.KNOBS, CHANGE, shown="-"),
+    # checks
+    Action("next-step", "checks", "enter", "do what it says", "Take the check's next step.", Where.CHECKS, shown="↵"),
+    Action("expand", "checks", "space", "evidence", "Show or hide the evidence of this check.", Where.CHECKS),
+    # journal
+    Action("pause", "journal", "space", "pause", "Hold the view still; new lines wait and are counted.", Where.JOURNAL,
+           footer=30),
+    Action("follow", "journal", "G,end", "follow", "Go to the newest line and follow.", Where.JOURNAL, footer=31),
+    Action("top", "journal", "g,home", "oldest", "Go to the oldest line that is kept.", Where.JOURNAL),
+    Action("next-match", "journal", "n", "next match", "Go to the next match, or the next error.", Where.JOURNAL,
+           footer=32),
+    Action("previous-match", "journal", "N", "previous match", "Go to the match before.", Where.JOURNAL),
+    Action("only-matches", "journal", "m", "only matches", "Show only lines that match, or all with matches marked.",
+           Where.JOURNAL, footer=34),
+    Action("level", "journal", "v", "level", "Least level that is shown: all, info, warning, error.", Where.JOURNAL,
+           footer=33),
+    Action("wrap", "journal", "W", "wrap", "Wrap long lines, or cut them and scroll sideways.", Where.JOURNAL, footer=35),
+    Action("copy", "journal", "y", "copy line", "Copy the line under the cursor.", Where.JOURNAL, footer=36),
+    Action("left", "journal", "h,left", "left", "Scroll to the left.", Where.JOURNAL),
+    Action("right", "journal", "l,right", "right", "Scroll to the right.", Where.JOURNAL),
+    # charts
+    Action("read-next", "chart", "right,l", "next point", "Read the values of the next point.", Where.CHART, shown="→"),
+    Action("read-previous", "chart", "left,h", "previous point", "Read the values of the point before.", Where.CHART,
+           shown="←"),
+    Action("next-slice", "chart", "down,j", "next slice",
+           "The next context length (or concurrency) that the chart is cut at.", Where.CHART, shown="↓"),
+    Action("previous-slice", "chart", "up,k", "previous slice", "The one before.", Where.CHART, shown="↑"),
+    # connect
+    Action("retry", "host", "r", "try again", "Connect again.", Where.CONNECT, footer=10),
+    # everywhere
+    Action("tune", "go to", "1", "tune", "Layers, checks, knobs and charts on one screen.", footer=80),
+    Action("logs", "go to", "2", "logs", "The journal on the whole screen.", footer=81),
+    Action("bursts", "go to", "3", "bursts", "Every burst of this session with its numbers.", footer=82),
+    Action("commands", "go to", "C", "command log", "Every command that ddtui ran on the host."),
+    Action("help", "help", "question_mark", "help", "The keys of where you are.", footer=90, shown="?"),
+    Action("palette", "help", "ctrl+p,colon", "commands", "Every action by name.", footer=91, shown="^p"),
+    Action("theme", "view", "T", "theme", "Choose a theme."),
+    Action("quit", "help", "q,ctrl+q", "quit", "Leave ddtui; nothing on the host changes.", footer=92),
+)  # fmt: skip
+
+BY_ID: Mapping[str, Action] = {action.id: action for action in ACTIONS}
+
+
+def knob_action(knob: Knob) -> Action | None:
+    """The action that edits this knob, or None if the profile gives it no key."""
+    if knob.key is None:
+        return None
+    about = knob.meaning or f"Set {knob.flag or knob.env}."
+    return Action(f"knob-{knob.name}", "knobs", knob.key, knob.name, about, Where.TUNE, CHANGE, footer=1)
+
+
+def knob_actions(knobs: Iterable[Knob]) -> tuple[Action, ...]:
+    """The knobs' own actions, without those whose key another action of the tune screen already has."""
+    taken = {key for action in at(Where.TUNE) for key in action.key_names}
+    found: list[Action] = []
+    for knob in knobs:
+        action = knob_action(knob)
+        if action is not None and action.keys not in taken:
+            taken.add(action.keys)
+            found.append(action)
+    return tuple(found)
+
+
+def at(*places: Where) -> tuple[Action, ...]:
+    """The actions of these places and of everywhere."""
+    wanted = {Where.EVERYWHERE, *places}
+    return tuple(action for action in ACTIONS if action.where in wanted)
+
+
+def own(place: Where) -> tuple[Action, ...]:
+    """The actions of this place only."""
+    return tuple(action for action in ACTIONS if action.where is place)
+
+
+def why_not(
+    needs: Needs, *, connected: bool, read_only: str | None, changing: bool, bursting: bool, turned: bool
+) -> str | None:
+    """Why an action with these needs cannot be done now, in words for the operator; None: it can."""
+    if Needs.CONNECTED in needs and not connected:
+        return "not connected to the host"
+    if Needs.WRITABLE in needs and read_only is not None:
+        return f"read-only: {read_only}" if read_only else "read-only"
+    if Needs.NO_CHANGE in needs and changing:
+        return "a change is running"
+    if Needs.NO_BURST in needs and bursting:
+        return "a burst is running; X stops it"
+    if Needs.BURST in needs and not bursting:
+        return "no burst is running"
+    if Needs.TURNS in needs and not turned:
+        return "no knob has been turned"
+    return None
+
+
+def overlaps(keymap: Mapping[str, str]) -> list[str]:
+    """What is wrong with a user's keymap (action id → keys): unknown ids and keys taken twice, one sentence each."""
+    problems = [f"keymap: {name!r} is no action" for name in keymap if name not in BY_ID]
+    for place in Where:
+        taken: dict[str, str] = {}
+        for action in own(place) if place is not Where.EVERYWHERE else at():
+            for key in keymap.get(action.id, action.keys).split(","):
+                other = taken.setdefault(key.strip(), action.id)
+                if other != action.id:
+                    problems.append(f"keymap: {key.strip()!r} is taken by both {other!r} and {action.id!r}")
+    return problems
