@@ -8,6 +8,7 @@ cached root file system) `mmdebstrap`.  See README.md.
 
     testhost.py build | up | down | info | status | exec -- CMD | ns -- CMD | ctl ...
 """
+
 from __future__ import annotations
 
 import argparse
@@ -33,23 +34,38 @@ import uuid
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-STANDIN = HERE.parent.parent / "ddtui/demo/standin"      # the SGLang stand-in and its models
+STANDIN = HERE.parent.parent / "ddtui/demo/standin"  # the SGLang stand-in and its models
 UNIT = "sglang-k26-ddtree.service"
-PACKAGES = ["systemd", "systemd-sysv", "dbus", "libpam-systemd", "openssh-server",
-            "python3", "sudo", "procps", "iproute2"]
-RECIPE = "5"                       # bump to invalidate cached root file systems
+PACKAGES = [
+    "systemd",
+    "systemd-sysv",
+    "dbus",
+    "libpam-systemd",
+    "openssh-server",
+    "python3",
+    "sudo",
+    "procps",
+    "iproute2",
+]
+RECIPE = "5"  # bump to invalidate cached root file systems
 CLIENT_IP, HOST_IP, PREFIX = "10.213.77.1", "10.213.77.2", 30
 CLIENT_IF, HOST_IF = "cli0", "eth0"
 HOSTNAME = "ddthost"
-PASSWORD = "correct horse"         # user `asker`: sudo asks for it; password login too
-DISK_MB = 192                      # size of the host's whole writable disk
+PASSWORD = "correct horse"  # user `asker`: sudo asks for it; password login too
+DISK_MB = 192  # size of the host's whole writable disk
 
 # --------------------------------------------------------------------------
 # system calls that Python 3.11 has no wrapper for
 # --------------------------------------------------------------------------
 libc = ctypes.CDLL(None, use_errno=True)
 NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWPID, NEWNET = (
-    0x20000, 0x2000000, 0x4000000, 0x8000000, 0x20000000, 0x40000000)
+    0x20000,
+    0x2000000,
+    0x4000000,
+    0x8000000,
+    0x20000000,
+    0x40000000,
+)
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT = 1, 2, 4, 8, 32
 MS_BIND, MS_REC, MS_PRIVATE, MS_SHARED = 4096, 16384, 1 << 18, 1 << 20
 MNT_DETACH = 2
@@ -75,8 +91,10 @@ def setns(fd: int, flags: int) -> None:
 
 def mount(src: str, dst, fstype: str | None, flags: int = 0, data: str | None = None) -> None:
     enc = lambda s: None if s is None else str(s).encode()  # noqa: E731
-    _check(libc.mount(enc(src), enc(dst), enc(fstype), ctypes.c_ulong(flags), enc(data)),
-           f"mount {fstype or 'bind'} on {dst}")
+    _check(
+        libc.mount(enc(src), enc(dst), enc(fstype), ctypes.c_ulong(flags), enc(data)),
+        f"mount {fstype or 'bind'} on {dst}",
+    )
 
 
 def bind_ro(path: Path) -> None:
@@ -161,8 +179,11 @@ def apt_options() -> list[str]:
     if not shutil.which("apt-config"):
         return []
     dump = subprocess.run(["apt-config", "dump"], capture_output=True, text=True).stdout
-    return ["--aptopt=" + line for line in dump.splitlines()
-            if re.match(r'Acquire::(http|https|Check)[\w:-]* "[^"]+";$', line)]
+    return [
+        "--aptopt=" + line
+        for line in dump.splitlines()
+        if re.match(r'Acquire::(http|https|Check)[\w:-]* "[^"]+";$', line)
+    ]
 
 
 def build(force: bool = False, log=sys.stderr) -> Path:
@@ -183,8 +204,14 @@ def build(force: bool = False, log=sys.stderr) -> Path:
             shutil.rmtree(dest, ignore_errors=True)
         tmp = Path(tempfile.mkdtemp(prefix="partial-", dir=dest.parent))
         root = tmp / "root"
-        cmd = ["mmdebstrap", "--variant=minbase", "--mode=root", "--include=" + ",".join(PACKAGES),
-               '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "0"']
+        cmd = [
+            "mmdebstrap",
+            "--variant=minbase",
+            "--mode=root",
+            "--include=" + ",".join(PACKAGES),
+            '--aptopt=Acquire::Languages "none"',
+            '--aptopt=APT::Install-Recommends "0"',
+        ]
         cmd += ["--dpkgopt=force-unsafe-io", *apt_options()]
         cmd += [f"--dpkgopt=path-exclude=/usr/share/{d}/*" for d in ("man", "doc", "locale", "info")]
         cmd += [suite(), str(root)]
@@ -197,8 +224,13 @@ def build(force: bool = False, log=sys.stderr) -> Path:
         with open(dest.parent / "build.log", "w") as out:
             rc = subprocess.run(cmd, stdin=subprocess.DEVNULL, stdout=out, stderr=out).returncode
             if rc == 0:
-                rc = subprocess.run(["chroot", str(root), "/bin/sh", "-c", SETUP.replace("@PASSWORD@", PASSWORD)],
-                                    stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=clean_env()).returncode
+                rc = subprocess.run(
+                    ["chroot", str(root), "/bin/sh", "-c", SETUP.replace("@PASSWORD@", PASSWORD)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=out,
+                    env=clean_env(),
+                ).returncode
         if rc != 0:
             tail = (dest.parent / "build.log").read_text(errors="replace").splitlines()[-15:]
             shutil.rmtree(tmp, ignore_errors=True)
@@ -210,7 +242,11 @@ def build(force: bool = False, log=sys.stderr) -> Path:
 
 
 def clean_env() -> dict[str, str]:
-    return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/root"}
+    return {
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": "/root",
+    }
 
 
 # --------------------------------------------------------------------------
@@ -237,10 +273,10 @@ def boot_main(spec_file: str) -> None:
 def host_init(spec: dict) -> None:
     libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     root = Path(spec["root"])
-    Path(spec["cgroup"], "cgroup.procs").write_text("0")     # then the cgroup namespace is rooted there
+    Path(spec["cgroup"], "cgroup.procs").write_text("0")  # then the cgroup namespace is rooted there
     unshare(NEWNS | NEWUTS | NEWIPC | NEWCGROUP | NEWNET)
     os.write(1, b"netns\n")
-    if os.read(0, 3) != b"go\n":                             # the supervisor has plugged the cable in
+    if os.read(0, 3) != b"go\n":  # the supervisor has plugged the cable in
         raise RuntimeError("supervisor went away")
     mount("none", "/", None, MS_REC | MS_PRIVATE)
     nosuid = MS_NOSUID | MS_NODEV | MS_NOEXEC
@@ -248,11 +284,22 @@ def host_init(spec: dict) -> None:
     dev = root / "dev"
     mount("tmpfs", dev, "tmpfs", MS_NOSUID, "mode=755,size=4m")
     os.umask(0)
-    for name, major, minor in (("null", 1, 3), ("zero", 1, 5), ("full", 1, 7), ("random", 1, 8),
-                               ("urandom", 1, 9), ("tty", 5, 0)):
+    for name, major, minor in (
+        ("null", 1, 3),
+        ("zero", 1, 5),
+        ("full", 1, 7),
+        ("random", 1, 8),
+        ("urandom", 1, 9),
+        ("tty", 5, 0),
+    ):
         os.mknod(dev / name, 0o020666, os.makedev(major, minor))
-    for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"),
-                         ("stderr", "/proc/self/fd/2"), ("ptmx", "pts/ptmx")):
+    for name, target in (
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+        ("ptmx", "pts/ptmx"),
+    ):
         os.symlink(target, dev / name)
     for name in ("pts", "shm", "mqueue"):
         (dev / name).mkdir()
@@ -293,8 +340,11 @@ def host_init(spec: dict) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     for sig in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT):
         signal.signal(sig, signal.SIG_DFL)
-    os.execve("/lib/systemd/systemd", ["/lib/systemd/systemd", "systemd.unit=multi-user.target"],
-              {"container": "ddtui-testhost", "PATH": clean_env()["PATH"], "TERM": "dumb"})
+    os.execve(
+        "/lib/systemd/systemd",
+        ["/lib/systemd/systemd", "systemd.unit=multi-user.target"],
+        {"container": "ddtui-testhost", "PATH": clean_env()["PATH"], "TERM": "dumb"},
+    )
 
 
 # --------------------------------------------------------------------------
@@ -321,7 +371,7 @@ class Supervisor:
         self.machine_net = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         self.listener = self.listen()
         self.port = self.listener.getsockname()[1]
-        unshare(NEWNS | NEWNET)                  # our own mounts; and the client's side of the cable
+        unshare(NEWNS | NEWNET)  # our own mounts; and the client's side of the cable
         self.client_net = os.open("/proc/self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
         mount("none", "/", None, MS_REC | MS_PRIVATE)
         self.ip("link", "set", "lo", "up")
@@ -330,8 +380,13 @@ class Supervisor:
             d.mkdir(exist_ok=True)
         mount("tmpfs", disk, "tmpfs", 0, f"size={self.disk_mb}m,mode=755")
         (disk / "upper").mkdir(), (disk / "work").mkdir()
-        mount("overlay", self.root, "overlay", 0,
-              f"lowerdir={self.rootfs},upperdir={disk}/upper,workdir={disk}/work")
+        mount(
+            "overlay",
+            self.root,
+            "overlay",
+            0,
+            f"lowerdir={self.rootfs},upperdir={disk}/upper,workdir={disk}/work",
+        )
         mount("cgroup2", self.cg, "cgroup2")
         self.group = self.cg / f"ddtui-testhost-{self.name}"
         remove_cgroup(self.group)
@@ -339,7 +394,7 @@ class Supervisor:
         (self.group / "host").mkdir()
         (self.group / "sup/cgroup.procs").write_text("0")
         for ctl in (self.group / "cgroup.controllers").read_text().split():
-            with contextlib.suppress(OSError):   # whatever this machine has on cgroup v2 (perhaps none)
+            with contextlib.suppress(OSError):  # whatever this machine has on cgroup v2 (perhaps none)
                 (self.group / "cgroup.subtree_control").write_text("+" + ctl)
         self.furnish()
 
@@ -410,11 +465,19 @@ class Supervisor:
 
         loop.add_reader(master, drain)
         spec = self.state / "boot.json"
-        spec.write_text(json.dumps({"root": str(self.root), "cgroup": str(self.group / "host"), "console": console}))
+        spec.write_text(
+            json.dumps({"root": str(self.root), "cgroup": str(self.group / "host"), "console": console})
+        )
         self.after = None
         self.proc = await asyncio.create_subprocess_exec(
-            sys.executable, "-I", __file__, "_boot", str(spec),
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE)
+            sys.executable,
+            "-I",
+            __file__,
+            "_boot",
+            str(spec),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
         try:
             words = {}
             while not ("pid" in words and "netns" in words):
@@ -440,7 +503,9 @@ class Supervisor:
         if self.after:
             return self.after
         # in a pid namespace the kernel turns reboot(2) into a signal: HUP = reboot, INT = power off
-        return {100 + signal.SIGHUP: "reboot", 100 + signal.SIGINT: "poweroff"}.get(code, f"died, status {code}")
+        return {100 + signal.SIGHUP: "reboot", 100 + signal.SIGINT: "poweroff"}.get(
+            code, f"died, status {code}"
+        )
 
     def plug_in(self, pid: int) -> None:
         self.ip("link", "del", CLIENT_IF, check=False)
@@ -460,8 +525,22 @@ class Supervisor:
                 continue
             self.ip("qdisc", "del", "dev", dev, "root", pid=pid, check=False, tool="tc")
             if self.rate:
-                self.ip("qdisc", "add", "dev", dev, "root", "tbf", "rate", self.rate, "burst", "4kb",
-                        "latency", "400ms", pid=pid, tool="tc")
+                self.ip(
+                    "qdisc",
+                    "add",
+                    "dev",
+                    dev,
+                    "root",
+                    "tbf",
+                    "rate",
+                    self.rate,
+                    "burst",
+                    "4kb",
+                    "latency",
+                    "400ms",
+                    pid=pid,
+                    tool="tc",
+                )
 
     # -- the loopback forwarder: 127.0.0.1:port (machine) -> HOST_IP:22 (over the cable) ---
     async def serve(self) -> None:
@@ -470,7 +549,7 @@ class Supervisor:
     async def accept(self, reader, writer) -> None:
         link = None
         try:
-            far = await asyncio.open_connection(HOST_IP, 22)     # made in the client's namespace
+            far = await asyncio.open_connection(HOST_IP, 22)  # made in the client's namespace
             link = (writer, far[1])
             self.links.add(link)
             await asyncio.gather(self.pump(reader, far[1]), self.pump(far[0], writer))
@@ -478,7 +557,7 @@ class Supervisor:
             pass
         finally:
             self.links.discard(link)
-            for w in (link or (writer,)):
+            for w in link or (writer,):
                 w.close()
 
     async def pump(self, reader, writer) -> None:
@@ -523,7 +602,7 @@ class Supervisor:
             self.shape(arg)
         elif verb == "delay":
             self.delay = 0.0 if arg == "off" else float(arg) / 1000
-        elif verb == "reset":                    # RST on both ends of every forwarded connection
+        elif verb == "reset":  # RST on both ends of every forwarded connection
             for link in list(self.links):
                 for w in link:
                     sock = w.get_extra_info("socket")
@@ -541,7 +620,7 @@ class Supervisor:
                 finally:
                     setns(self.client_net, NEWNET)
                 await self.serve()
-        elif verb in ("crash", "off"):           # pull the plug
+        elif verb in ("crash", "off"):  # pull the plug
             self.want_on = verb == "crash"
             self.after = "crash-reboot" if verb == "crash" else "power cut"
             if self.init_pid:
@@ -556,9 +635,18 @@ class Supervisor:
             asyncio.get_running_loop().call_later(0.01, self.done.set)
         else:
             raise ValueError("unknown order: " + " ".join(words))
-        return json.dumps({"on": bool(self.init_pid), "ssh": await self.ssh_answers(), "init_pid": self.init_pid, "boots": self.boots,
-                           "connections": len(self.links), "delay_ms": self.delay * 1000,
-                           "rate": self.rate or None, "refusing": self.server is None})
+        return json.dumps(
+            {
+                "on": bool(self.init_pid),
+                "ssh": await self.ssh_answers(),
+                "init_pid": self.init_pid,
+                "boots": self.boots,
+                "connections": len(self.links),
+                "delay_ms": self.delay * 1000,
+                "rate": self.rate or None,
+                "refusing": self.server is None,
+            }
+        )
 
     async def ssh_answers(self) -> bool:
         if not self.init_pid:
@@ -587,13 +675,22 @@ class Supervisor:
     def write_info(self) -> None:
         st = self.state
         info = {
-            "name": self.name, "host": "127.0.0.1", "port": self.port,
-            "users": ["root", "tuner", "limited", "asker", "noisy"], "asker_password": PASSWORD,
-            "key": str(st / "id_ed25519"), "known_hosts": str(st / "known_hosts"),
-            "ssh_config": str(st / "ssh_config"), "unit": UNIT, "http": "127.0.0.1:30000 (on the host)",
+            "name": self.name,
+            "host": "127.0.0.1",
+            "port": self.port,
+            "users": ["root", "tuner", "limited", "asker", "noisy"],
+            "asker_password": PASSWORD,
+            "key": str(st / "id_ed25519"),
+            "known_hosts": str(st / "known_hosts"),
+            "ssh_config": str(st / "ssh_config"),
+            "unit": UNIT,
+            "http": "127.0.0.1:30000 (on the host)",
             "direct": {"netns": f"/proc/{os.getpid()}/ns/net", "host": HOST_IP, "port": 22},
-            "supervisor_pid": os.getpid(), "init_pid": self.init_pid, "boots": self.boots,
-            "console_log": str(st / "console.log"), "state": str(st),
+            "supervisor_pid": os.getpid(),
+            "init_pid": self.init_pid,
+            "boots": self.boots,
+            "console_log": str(st / "console.log"),
+            "state": str(st),
         }
         tmp = st / "info.json.new"
         tmp.write_text(json.dumps(info, indent=2) + "\n")
@@ -608,7 +705,9 @@ class Supervisor:
         ctl = await asyncio.start_unix_server(self.control, str(self.state / "control.sock"))
         self.power.set()
         power = asyncio.ensure_future(self.power_loop())
-        await asyncio.wait({power, asyncio.ensure_future(self.done.wait())}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait(
+            {power, asyncio.ensure_future(self.done.wait())}, return_when=asyncio.FIRST_COMPLETED
+        )
         if power.done():
             power.result()
         self.want_on, self.after = False, "stopped"
@@ -648,7 +747,7 @@ def supervise_main(a) -> None:
     sup = Supervisor(a.name, Path(a.state), Path(a.rootfs), a.port, a.disk_mb)
     sup.prepare()
     asyncio.run(sup.run())
-    os._exit(0)                                   # mounts and namespaces end with us
+    os._exit(0)  # mounts and namespaces end with us
 
 
 # --------------------------------------------------------------------------
@@ -693,7 +792,9 @@ def cmd_up(a) -> None:
         sys.exit("testhost: needs root (for a form without root, see README.md)")
     missing = [t for t in ("ip", "tc", "nsenter", "ssh-keygen") if not shutil.which(t)]
     if missing:
-        sys.exit(f"testhost: missing {', '.join(missing)}: apt-get install -y iproute2 util-linux openssh-client")
+        sys.exit(
+            f"testhost: missing {', '.join(missing)}: apt-get install -y iproute2 util-linux openssh-client"
+        )
     st = state_dir(a)
     if (st / "supervisor.pid").exists():
         cmd_down(a)
@@ -701,12 +802,34 @@ def cmd_up(a) -> None:
     began = time.monotonic()
     st.mkdir(parents=True, mode=0o700)
     for f in ("id_ed25519", "host_key"):
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f, "-f", str(st / f)], check=True)
+        subprocess.run(
+            ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f, "-f", str(st / f)], check=True
+        )
     log = open(st / "supervisor.log", "ab")
     proc = subprocess.Popen(
-        [sys.executable, "-I", __file__, "--name", a.name, "_supervise", "--state", str(st), "--rootfs", str(rootfs),
-         "--port", str(a.port), "--disk-mb", str(a.disk_mb)],
-        stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True, cwd="/", env=clean_env())
+        [
+            sys.executable,
+            "-I",
+            __file__,
+            "--name",
+            a.name,
+            "_supervise",
+            "--state",
+            str(st),
+            "--rootfs",
+            str(rootfs),
+            "--port",
+            str(a.port),
+            "--disk-mb",
+            str(a.disk_mb),
+        ],
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+        cwd="/",
+        env=clean_env(),
+    )
     (st / "supervisor.pid").write_text(str(proc.pid))
     end = time.monotonic() + 30
     while not ((st / "info.json").exists() and json.loads((st / "info.json").read_text())["init_pid"]):
@@ -722,7 +845,8 @@ def cmd_up(a) -> None:
         f"Host ddthost\n  HostName 127.0.0.1\n  Port {port}\n  HostKeyAlias [127.0.0.1]:{port}\n"
         f"Host ddthost-direct\n  HostName {HOST_IP}\n  Port 22\n"
         f"Host ddthost ddthost-direct\n  User tuner\n  IdentityFile {st}/id_ed25519\n  IdentitiesOnly yes\n"
-        f"  UserKnownHostsFile {st}/known_hosts\n  StrictHostKeyChecking yes\n  BatchMode yes\n")
+        f"  UserKnownHostsFile {st}/known_hosts\n  StrictHostKeyChecking yes\n  BatchMode yes\n"
+    )
     try:
         i = wait_ssh(a)
     except SystemExit:
@@ -730,9 +854,25 @@ def cmd_up(a) -> None:
         cmd_down(a)
         sys.exit("testhost: ssh did not answer; the console's last lines:\n" + console[-2000:])
     if a.ready:
-        subprocess.run([sys.executable, "-I", __file__, "--name", a.name, "exec", "--", "sh", "-c", "systemctl is-system-running --wait; "
-                        f"for i in $(seq 100); do systemctl is-active -q {UNIT} && break; sleep .1; done"],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=clean_env(), timeout=60)
+        subprocess.run(
+            [
+                sys.executable,
+                "-I",
+                __file__,
+                "--name",
+                a.name,
+                "exec",
+                "--",
+                "sh",
+                "-c",
+                "systemctl is-system-running --wait; "
+                f"for i in $(seq 100); do systemctl is-active -q {UNIT} && break; sleep .1; done",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            env=clean_env(),
+            timeout=60,
+        )
     i["up_seconds"] = round(time.monotonic() - began, 2)
     print(json.dumps(i, indent=2))
 
@@ -743,7 +883,11 @@ def cmd_down(a) -> None:
     if pid_file.exists():
         pid = int(pid_file.read_text())
         cmdline = Path(f"/proc/{pid}/cmdline")
-        mine = cmdline.exists() and b"_supervise" in cmdline.read_bytes() and str(st).encode() in cmdline.read_bytes()
+        mine = (
+            cmdline.exists()
+            and b"_supervise" in cmdline.read_bytes()
+            and str(st).encode() in cmdline.read_bytes()
+        )
         if mine:
             for sig, tries in ((signal.SIGTERM, 150), (signal.SIGKILL, 100)):
                 with contextlib.suppress(ProcessLookupError):
@@ -759,8 +903,11 @@ def cmd_down(a) -> None:
                 break
     # the cgroups are the one thing that does not end with the supervisor
     st.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-I", __file__, "--name", a.name, "_sweep", "--state", str(st)],
-                   check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(
+        [sys.executable, "-I", __file__, "--name", a.name, "_sweep", "--state", str(st)],
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
     shutil.rmtree(st, ignore_errors=False)
     with contextlib.suppress(OSError):
         st.parent.rmdir()
@@ -786,7 +933,7 @@ def drop_caps() -> None:
 
 
 def cmd_exec(a) -> None:
-    drop_caps()                                  # nsenter would hand over all that the machine's root has
+    drop_caps()  # nsenter would hand over all that the machine's root has
     os.execvpe("nsenter", [*enter(info(a)), *a.argv], {**clean_env(), "TERM": os.environ.get("TERM", "dumb")})
 
 
@@ -799,7 +946,9 @@ def cmd_ns(a) -> None:
 
 
 def main() -> None:
-    p = argparse.ArgumentParser(prog="testhost.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(
+        prog="testhost.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     p.add_argument("--name", default="main", help="several hosts can be up side by side")
     sub = p.add_subparsers(dest="cmd", required=True)
     b = sub.add_parser("build", help="build the cached root file system now")
@@ -807,7 +956,9 @@ def main() -> None:
     u = sub.add_parser("up", help="boot a fresh host; prints JSON")
     u.add_argument("--port", type=int, default=0, help="loopback port for ssh (default: a free one)")
     u.add_argument("--disk-mb", type=int, default=DISK_MB)
-    u.add_argument("--ready", action="store_true", help="wait until the boot is over and the unit is active too")
+    u.add_argument(
+        "--ready", action="store_true", help="wait until the boot is over and the unit is active too"
+    )
     sub.add_parser("down", help="end it and leave nothing behind")
     sub.add_parser("info", help="what `up` printed")
     sub.add_parser("status")
