@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
+
+Place = Literal["host", "here"]
+ApiKind = Literal["generate", "completions", "chat"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,12 +26,14 @@ class BurstSpec:
 
     cells: tuple[Cell, ...]
     output: int = 256  # output tokens per request
-    at: Literal["host", "here"] = "here"
+    at: Place = "here"
     requests: int | None = None  # per cell; None: enough for the rule (32 prompts and 5 x concurrency)
     max_seconds: float = 120.0  # per cell
     temperature: float = 0.0
     seed: int = 0
-    endpoint: Literal["generate", "completions", "chat"] = "generate"
+    endpoint: ApiKind = "generate"
+    precision: float = 0.03  # a cell ends when its interval is within this part of its value
+    salt: str | None = None  # what the prompts begin with; None: new for every burst
 
 
 class Outcome(StrEnum):
@@ -38,6 +44,7 @@ class Outcome(StrEnum):
     TRUNCATED = "truncated"
     STALLED = "stalled"
     EMPTY = "empty"
+    MALFORMED = "malformed"  # not HTTP, not an event stream, or not JSON
     ABORTED = "aborted"
 
 
@@ -60,10 +67,14 @@ class RequestRecord:
     accepted_drafts: int | None
     accept_histogram: tuple[int, ...] | None
     step_gaps: tuple[float, ...] = ()  # seconds between token-bearing chunks
-    step_tokens: tuple[int, ...] = ()  # tokens in each chunk after the first
+    step_tokens: tuple[int, ...] = ()  # tokens in each chunk after the first; () if the server does not say
     text: str = ""  # the output
     finish: str | None = None
     warm_up: bool = False
+    ended: float | None = None  # when the answer was complete, or given up
+    output_ids: tuple[int, ...] = ()
+    rid: str = ""
+    retried: bool = False  # sent twice: the reused connection was closed before any answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,28 @@ class Estimate:
     low: float
     high: float
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How a quantity is spread over its samples (requests for TTFT, TPOT and E2E; chunks for gaps)."""
+
+    n: int
+    mean: float
+    median: float
+    p90: float
+    p95: float
+    p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSide:
+    """What the server itself counted meanwhile. None: it does not say."""
+
+    output_rate: float | None = None  # tok/s of all requests in the measured time
+    accept_length: float | None = None
+    accept_how: str = ""  # "verify counter", "average since flush (all clients)"
+    most_running: int | None = None  # requests seen running or waiting at once, all clients
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +121,40 @@ class Point:
     output_rate: Estimate | None  # tok/s of all streams in the steady window: the headline
     output_rate_whole: float | None  # tok/s over the whole wall time
     per_user_rate: Estimate | None  # tok/s of one stream, 1/TPOT
-    ttft_ms: Estimate | None
-    tpot_ms: Estimate | None
-    step_ms: Estimate | None
+    ttft_ms: Estimate | None  # median
+    tpot_ms: Estimate | None  # mean
+    step_ms: Estimate | None  # mean gap between token-bearing chunks
     accept_length: Estimate | None
-    e2e_ms: Estimate | None
+    e2e_ms: Estimate | None  # median
     client_lag_p99_ms: float | None
     cached_tokens: int
     final: bool  # False while the burst still runs
     preview: bool  # too few samples to be a result
-    marks: tuple[str, ...] = ()  # "client-limited", "cache hits", "other traffic", "failures 3 %", "no steady window"
+    marks: tuple[
+        str, ...
+    ] = ()  # "client-limited", "cache hits", "other traffic", "failures 3 %", "no steady window"
+    accept_how: str = (
+        ""  # "histogram", "accepted drafts / verify steps", "tokens / verify steps", "tokens / chunk"
+    )
+    accept_rates: tuple[float, ...] = ()  # P(draft position d is accepted), d = 1, 2, …
+    tpot_how: str = ""  # "n - n1", or "n - 1" where the first chunk's tokens are unknown
+    total_rate: float | None = None  # prompt and output tokens per second in the steady window
+    window_seconds: float | None = None  # length of the steady window
+    spreads: Mapping[str, Spread] = field(
+        default_factory=dict
+    )  # ttft_ms tpot_ms step_ms itl_ms e2e_ms accept
+    outcomes: Mapping[str, int] = field(default_factory=dict)  # of all measured requests
+    messages: tuple[str, ...] = ()  # what failed requests said, the most frequent first
+    prompt_tokens: float | None = None  # mean, by the server's count
+    output_tokens: float | None = None
+    server: ServerSide | None = None
+    place: Place = "here"
+    prompts: str = ""  # identity of the prompts: equal means comparable
+
+    @property
+    def trusted(self) -> bool:
+        """Whether this point may win a comparison."""
+        return self.final and not self.preview and not self.marks and self.output_rate is not None
 
 
 class BurstState(StrEnum):
@@ -123,3 +180,6 @@ class Burst:
     eta_seconds: float | None = None
     points: tuple[Point, ...] = field(default=())  # the current cell's point is the last one, final=False
     simulated: bool = False
+    started_at: float = 0.0  # unix time
+    warnings: tuple[str, ...] = ()  # what to know about all of its points
+    raw: str = ""  # path of the JSONL with one line per request

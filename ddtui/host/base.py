@@ -207,8 +207,12 @@ class Host(Protocol):
         """Run several commands, one after another, in one round trip. None of them may have stdin."""
         ...
 
-    def follow(self, argv: Sequence[str]) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
+    def follow(
+        self, argv: Sequence[str], *, stdin: bytes | None = None
+    ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Run a command that keeps talking; yields its stdout line by line, without the newline.
+
+        `stdin` is what it reads, then the end; None: nothing.
 
         The command is ended when the context is left. Raises LinkLost from the iterator if the link breaks,
         CommandFailed with its stderr if the command ends by itself with a failure.

@@ -1,0 +1,106 @@
+"""The words of the store: what the history gives back. All frozen, plain values only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class HistoryError(Exception):
+    """The history cannot be used: one sentence with the file and what to do. The file was not touched."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One complete setting of a service, as it was verified: what makes a step the same step."""
+
+    knobs: Mapping[str, str | None]  # by knob name; None: unset
+    flags: Mapping[str, Any]  # every resolved flag of the process
+    engine: str = ""  # "0.5.11 (/opt/sglang)", with the commit where it is known
+    drafter: str = ""  # name and hash of its config
+    target: str = ""  # model path
+    gpu: str = ""  # "8 x NVIDIA B200, driver 580.95"
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    # what a start may choose anew without the setting being another one
+    IGNORED = ("port", "nccl_port", "random_seed", "api_key", "admin_api_key")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One setting, applied and verified, with its number on this host and unit."""
+
+    id: int
+    number: int
+    host: str
+    unit: str
+    identity: str
+    at: float  # unix time of the first time
+    setting: Setting
+    verdicts: Sequence[Mapping[str, Any]] = ()
+    simulated: bool = False
+    bursts: int = 0
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """One start of the service."""
+
+    at: float
+    seconds: float | None  # to ready; None: it did not get there
+    step: int | None
+    result: str = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredChange:
+    """A change as it was recorded; `record` is the tuning room's ChangeRecord as plain values."""
+
+    id: str
+    host: str
+    unit: str
+    at: float
+    phase: str
+    result: str
+    record: Mapping[str, Any]
+    step: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredBurst:
+    """A burst as it was kept; `burst` is the bench room's Burst as plain values (bench/kept.py)."""
+
+    id: str
+    host: str
+    unit: str
+    step: int | None
+    at: float
+    state: str
+    burst: Mapping[str, Any]
+    raw: str = ""
+    simulated: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one value of a knob showed so far, over all steps that had it: the best trusted point's numbers."""
+
+    knob: str
+    value: str | None
+    steps: tuple[int, ...]
+    points: int
+    output_rate: float | None  # mean over points of that cell
+    accept_length: float | None
+    step_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    id: int
+    at: float
+    subject: str  # "step", "burst", "change"
+    of: str  # the step's id, the burst's or the change's
+    text: str
