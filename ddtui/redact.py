@@ -178,9 +178,7 @@ _HINTS = (
     *("nvapi", "aiza", "eyj"),
 )
 # "#token: 12345", in every line about a batch, is none
-_TOKEN_HINT = re.compile(
-    r"--[\w-]*token[\s=\"',\\]|token[\"'\\]*\s*[=:,](?!\s*\d[\d.,]*(?:[\s,;)]|\Z))|\btoken \S{6}"
-)
+_TOKEN_HINT = re.compile(r"--[\w-]*token[\s=\"',\\]|token[\"'\\]*\s*[=:,](?!\s*\d[\d.,]*(?:[\s,;)]|\Z))")
 
 
 def redact(text: str) -> str:
