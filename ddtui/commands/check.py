@@ -1,0 +1,94 @@
+"""`ddtui check PROFILE`: every layer, and the verdicts."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+import time
+from collections.abc import Iterator
+
+from ddtui.commands.opened import tuning, wait
+from ddtui.commands.output import emit
+from ddtui.tuning import survey as surveys
+from ddtui.tuning import verdicts
+from ddtui.tuning.model import KnobRow, Layer, Reading, Verdict
+from ddtui.tuning.survey import Survey
+from ddtui.words import STATUS_LOOK
+
+
+def run(args: argparse.Namespace) -> int:
+    return wait(_run(args))
+
+
+async def _run(args: argparse.Namespace) -> int:
+    async with tuning(args) as ctx:
+        began = time.monotonic()
+        survey = await surveys.read(ctx)
+        seconds = time.monotonic() - began
+        judged = verdicts.judge(survey, ctx.profile)
+        rows = surveys.knob_rows(survey, ctx)
+    report = {
+        "profile": ctx.profile.name,
+        "host": ctx.host.link.target,
+        "unit": ctx.unit,
+        "simulated": ctx.profile.simulated,
+        "at": survey.at,
+        "seconds": round(seconds, 3),
+        "round_trips": survey.round_trips,
+        "layers": {reading.layer: _layer(reading) for reading in readings(survey)},
+        "knobs": rows,
+        "verdicts": judged,
+    }
+    emit(args.json, "check", report, _lines(ctx.profile.name, survey, rows, judged, ctx.profile.simulated))
+    return 0 if all(verdict.fine for verdict in judged) else 1
+
+
+def readings(survey: Survey) -> tuple[Reading[object], ...]:
+    """The layers in their order, from the disk to what was measured."""
+    return (
+        survey.drafter,
+        survey.engine,
+        survey.unit,
+        survey.process,
+        survey.server,
+        survey.journal,
+        survey.measured,
+    )
+
+
+def _layer(reading: Reading[object]) -> dict[str, object]:
+    return {"read": reading.value is not None, "problem": reading.problem, "read_at": reading.read_at}
+
+
+def _lines(
+    name: str, survey: Survey, rows: tuple[KnobRow, ...], judged: tuple[Verdict, ...], simulated: bool
+) -> Iterator[str]:
+    status = survey.status
+    state = f"  {status.active_state} ({status.sub_state})" if status else ""
+    yield f"{name}{'  SIMULATED' if simulated else ''}{state}"
+    yield ""
+    cells = [("knob", "in unit", "running", "server", "default")]
+    cells += [(r.name, *(v or "–" for v in (r.in_unit, r.running, r.server, r.default))) for r in rows]
+    widths = [max(len(row[column]) for row in cells) for column in range(5)]
+    for row in cells:
+        line = f"  {row[0]:<{widths[0]}}"
+        yield line + "".join(f"  {value:>{width}}" for value, width in zip(row[1:], widths[1:], strict=True))
+    for verdict in judged:
+        yield ""
+        yield f"{STATUS_LOOK[verdict.status][0]} {verdict.title}: {verdict.status.value}"
+        yield from textwrap.wrap(verdict.summary, 100, initial_indent="  ", subsequent_indent="  ")
+        width = max((len(line.layer.value) for line in verdict.evidence), default=0)
+        for line in verdict.evidence:
+            yield f"    {line.layer.value:<{width}}  {line.text}" + (
+                f"  [{line.source}]" if line.source else ""
+            )
+        if verdict.settle:
+            yield f"    to settle it: {verdict.settle}"
+        for action in verdict.next:
+            yield f"    next: {action.label}"
+    unread = [r for r in readings(survey) if r.problem and r.layer is not Layer.MEASURED]
+    if unread:
+        yield ""
+        yield "Layers that could not be read:"
+        for reading in unread:
+            yield f"  {reading.layer.value}: {reading.problem}"
