@@ -26,11 +26,11 @@ class Span:
 
 
 def decode(data: bytes) -> str:
-    """Bytes as text; bytes that are not UTF-8 become visible as `\\xNN`. Not yet inert: see `clean`."""
+    """Bytes as text; bytes that are not UTF-8 become visible as `\\xNN`. Not yet inert: see `sanitize`."""
     return data.decode("utf-8", "backslashreplace")
 
 
-def clean(text: str, *, newlines: bool = False) -> str:
+def sanitize(text: str, *, newlines: bool = False) -> str:
     """Text with everything that could act on a terminal dropped or shown. `newlines` keeps line ends.
 
     Cursor movements and colours (CSI sequences) are dropped; every other control character is shown: ESC as
@@ -39,7 +39,7 @@ def clean(text: str, *, newlines: bool = False) -> str:
     if text.isprintable():
         return text
     if newlines:
-        return "\n".join(clean(line) for line in text.replace("\r\n", "\n").split("\n"))
+        return "\n".join(sanitize(line) for line in text.replace("\r\n", "\n").split("\n"))
     if "\x1b" in text or "\x9b" in text:
         text = _CSI.sub("", text)
     if "\t" in text:
@@ -59,7 +59,7 @@ def last_piece(text: str) -> str:
 
 def line(data: bytes | str) -> str:
     """One line from the host, ready to be shown: decoded, the last piece of a progress bar, inert."""
-    return clean(last_piece(data if isinstance(data, str) else decode(data)))
+    return sanitize(last_piece(data if isinstance(data, str) else decode(data)))
 
 
 def styled(text: str) -> tuple[str, tuple[Span, ...]]:
@@ -69,14 +69,14 @@ def styled(text: str) -> tuple[str, tuple[Span, ...]]:
     ('a red word', (Span(start=2, end=5, style='bold red'),))
     """
     if "\x1b[" not in text and "\x9b" not in text:
-        return clean(text), ()
+        return sanitize(text), ()
     parts: list[str] = []
     spans: list[Span] = []
     style, length, at = _Style(), 0, 0
 
     def add(piece: str) -> None:
         nonlocal length
-        shown = clean(piece)
+        shown = sanitize(piece)
         if not shown:
             return
         described = str(style)
