@@ -38,6 +38,10 @@ class LinkLost(HostError):
     """The connection broke while a command ran; whether it took effect is not known."""
 
 
+class ConfigError(HostError):
+    """A file on this machine that says how to connect (ssh_config, known_hosts, a key) cannot be used."""
+
+
 class NotPermitted(HostError):
     """The host refused for want of rights (sudo, polkit, file mode), or ddtui is read-only."""
 
@@ -113,7 +117,7 @@ class LoggedCommand:
     argv: tuple[str, ...]
     sudo: bool
     exit_code: int | None  # None: the link was lost, or it was stopped
-    seconds: float
+    seconds: float  # of a command in a batch: of the whole batch, which took one round trip
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,7 @@ class HostKey:
     port: int
     algorithm: str
     fingerprint: str  # SHA256:…
+    note: str = ""  # what else a person should know before trusting it
 
 
 class Asker(Protocol):
@@ -181,9 +186,10 @@ class Host(Protocol):
         ...
 
     async def connect(self) -> None:
-        """Connect, and from then on reconnect by itself with back-off.
+        """Connect, and from then on reconnect by itself with back-off; called while it waits, it tries now.
 
-        Raises Unreachable, NotAuthenticated or HostKeyRefused if the first attempt fails.
+        Raises Unreachable, NotAuthenticated, HostKeyRefused, NotPermitted (the account runs no commands) or
+        ConfigError if this attempt fails.
         """
         ...
 
@@ -200,7 +206,11 @@ class Host(Protocol):
         timeout: float = 30.0,
         secret: bool = False,
     ) -> Completed:
-        """Run one command to its end. A non-zero exit is returned, not raised. TimeoutError after `timeout` s."""
+        """Run one command to its end. A non-zero exit is returned, not raised.
+
+        After `timeout` seconds it is ended on the host and TimeoutError raised. With `sudo`: NotPermitted if the
+        host grants no root rights for it; how they are had is found out, see sudo.py.
+        """
         ...
 
     async def batch(self, commands: Sequence[Command], *, timeout: float = 30.0) -> list[Completed]:
@@ -220,11 +230,18 @@ class Host(Protocol):
         ...
 
     async def open_connection(self, host: str, port: int) -> Connection:
-        """A TCP connection from the host to host:port (as the host resolves it)."""
+        """A TCP connection from the host to host:port (as the host resolves it).
+
+        Raises ConnectionRefusedError if nothing answers there, NotPermitted if sshd allows no forwarding.
+        """
         ...
 
     async def endpoint(self, port: int, host: str = "127.0.0.1") -> Endpoint:
-        """A local address that leads to host:port as seen from the host; lives until close(); survives reconnects."""
+        """A local address that leads to host:port as seen from the host. Lives until close(), over reconnects.
+
+        Where nothing listens there, or the link is down, its connections end at once without an answer;
+        `open_connection` says why.
+        """
         ...
 
     async def close(self) -> None: ...
