@@ -1,0 +1,32 @@
+"""What the contract tests share."""
+
+from __future__ import annotations
+
+import asyncio
+
+from ddtui.engine.api import Api, ApiError
+from ddtui.tuning.context import Tuning
+
+
+async def ready(ctx: Tuning) -> None:
+    """Until the server answers: a host that has just booted still loads."""
+    async with asyncio.timeout(60):
+        while True:
+            try:
+                async with Api(await ctx.host.endpoint(30000)) as api:
+                    if await api.health():
+                        return
+            except ApiError:
+                pass
+            await asyncio.sleep(0.2)
+
+
+async def all_files(ctx: Tuning) -> dict[str, str]:
+    """Every file of the unit and its drop-ins with its hash: what must be as before."""
+    folder = f"/etc/systemd/system/{ctx.unit}.d"
+    listed = await ctx.host.run(["ls", "-1A", "--", folder])
+    paths = [f"/etc/systemd/system/{ctx.unit}"]
+    paths += [f"{folder}/{name}" for name in listed.out.splitlines() if name.endswith(".conf")]
+    done = await ctx.host.run(["sha256sum", "--", *paths])
+    assert done.ok, done.err
+    return {line.split("  ", 1)[1]: line.split("  ", 1)[0] for line in done.out.splitlines()}
