@@ -208,8 +208,8 @@ class Host(Protocol):
     ) -> Completed:
         """Run one command to its end. A non-zero exit is returned, not raised.
 
-        After `timeout` seconds it is ended on the host and TimeoutError raised. With `sudo`: NotPermitted if the
-        host grants no root rights for it; how they are had is found out, see sudo.py.
+        After `timeout` seconds it is ended on the host and TimeoutError raised. With `sudo`: NotPermitted if
+        the host grants no root rights for it; how they are had is found out, see sudo.py.
         """
         ...
 
@@ -237,7 +237,7 @@ class Host(Protocol):
         ...
 
     async def endpoint(self, port: int, host: str = "127.0.0.1") -> Endpoint:
-        """A local address that leads to host:port as seen from the host. Lives until close(), over reconnects.
+        """A local address that leads to host:port as seen from the host, until close() and over reconnects.
 
         Where nothing listens there, or the link is down, its connections end at once without an answer;
         `open_connection` says why.
