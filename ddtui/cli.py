@@ -190,6 +190,8 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
     """
     if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")) or argv[0] == "--read-only":
         argv = ["console", *argv]
+    if argv[0] == "console" and len(argv) > 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
+        _refuse_mistyped(argv[1])
     args = build_parser().parse_args(argv)
     if args.command is None:
         args = build_parser().parse_args(["console"])
@@ -212,6 +214,15 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
         from ddtui.commands import failure
 
         return failure.report(error)
+
+
+def _refuse_mistyped(word: str) -> None:
+    """`ddtui chekc demo` is no profile with an argument too many."""
+    import difflib
+
+    close = difflib.get_close_matches(word, COMMANDS, 1)
+    if close:
+        build_parser().error(f"there is no command {word!r}; did you mean `ddtui {close[0]}`?")
 
 
 def _load(name: str) -> Profile:
