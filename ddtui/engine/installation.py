@@ -14,7 +14,7 @@ from ddtui.engine.flags import Flag, FlagTable
 FORMAT = 1  # of the probe's answer
 PROBE_MODULES = ("source", "arguments", "drafting", "main")  # each imports only those before it
 
-_BOOT = """# ddtui's probe: reads the installed SGLang's source, prints what it accepts as JSON, changes nothing
+_BOOT = """# ddtui's probe: reads the source of the installed SGLang, prints JSON, changes nothing
 import sys, types
 """
 _RUN = """

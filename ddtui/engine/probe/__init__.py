@@ -2,6 +2,5 @@
 
 It runs on the host under the service's own interpreter, so these modules use the standard library only and
 Python 3.8, and import nothing but each other. They travel as one text (`installation.probe_text`). The package
-is found as Python's import would find it, and nothing of it is imported: this takes tenths of a second and no
-GPU.
+is found as Python's import would find it, and nothing of it is imported: tenths of a second, no GPU.
 """
