@@ -22,19 +22,25 @@ LIMIT = 100 * 1024
 _WRAP = "/bin/sh -c 'eval \"$(echo $1 | base64 -d)\"' ddtui "
 _HEAD = "LC_ALL=C; export LC_ALL; m={marker}; printf '%s\\n' $m; printf '%s\\n' $m >&2\n"
 # A sudo that is refused ends the batch, since what comes after may rest on it; $e is to see its words.
-_STEP = (
-    "exec 3>&1\n"
-    'r() { e=; if [ "$1" = sudo ]; then e=$("$@" 2>&1 >&3 3>&- </dev/null); c=$?; [ -z "$e" ] || printf \'%s\\n\' "$e" >&2\n'
-    'else "$@" 3>&- </dev/null; c=$?; fi\n'
-    "printf '\\n%s %s\\n' $m $c; printf '\\n%s\\n' $m >&2\n"
-    "case $c$e in 1*'sudo: a password is required'*|1*'authentication is required'*|1*'have a tty'*) exit;; esac\n"
-    "}\n"
-)
-_TERMINAL = (
-    "stty raw -echo; LC_ALL=C; export LC_ALL; m={marker}; exec 3>&1; printf '%s\\n' $m\n"
-    'p=$(head -c {size}); e=$(printf %s "$p" | base64 -d | {command} 2>&1 >&3 3>&-); c=$?\n'
-    "printf '\\n%s %s\\n%s' $m $c \"$e\"; exit $c\n"
-)
+_STEP = r"""exec 3>&1
+r() {
+e=
+if [ "$1" = sudo ]; then
+e=$("$@" 2>&1 >&3 3>&- </dev/null); c=$?
+[ -z "$e" ] || printf '%s\n' "$e" >&2
+else
+"$@" 3>&- </dev/null; c=$?
+fi
+printf '\n%s %s\n' $m $c; printf '\n%s\n' $m >&2
+case $c$e in 1*'a password is required'*|1*'authentication is required'*|1*'have a tty'*) exit;; esac
+}
+"""
+_TERMINAL = r"""stty raw -echo
+LC_ALL=C; export LC_ALL; m={marker}; exec 3>&1; printf '%s\n' $m
+p=$(head -c {size})
+e=$(printf %s "$p" | base64 -d | {command} 2>&1 >&3 3>&-); c=$?
+printf '\n%s %s\n%s' $m $c "$e"; exit $c
+"""
 _WRAPPED = re.compile(r"\A" + re.escape(_WRAP) + r"([A-Za-z0-9+/=]+)\Z")
 _HEADED = re.compile(r"\A" + re.escape(_HEAD).replace(r"\{marker\}", "([0-9a-f]{32})"))
 

@@ -1,0 +1,516 @@
+"""Running commands, whatever carries them: markers, stdin, time limits, sudo, batches, the command log.
+
+`CommandHost` is what the SSH host and the local host share. A transport only has to open a process for a
+command string (`_open`); everything a command needs besides is here, once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets
+import time
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from ddtui import redact, sanitize
+from ddtui.host import shell
+from ddtui.host.base import (
+    Asker,
+    Command,
+    CommandFailed,
+    Completed,
+    HostError,
+    Link,
+    LinkLost,
+    LoggedCommand,
+    NotPermitted,
+)
+from ddtui.host.sudo import Password, Refusal, denied, refusal
+
+SLOTS = 4  # commands at a time; with the followers well under sshd's MaxSessions of 10
+FOLLOWERS = 3
+OUTPUT_LIMIT = 64 * 1024 * 1024  # bytes of one command's output
+LINE_LIMIT = 16 * 1024 * 1024  # bytes of one followed line; what is beyond comes as a line of its own
+NOISE_LIMIT = 1024 * 1024  # bytes that start-up files may print before the marker
+_CHUNK = 65536
+
+
+class Process(Protocol):
+    """A command that runs on the host."""
+
+    async def read(self) -> bytes:
+        """Some of its stdout; b"" at the end."""
+        ...
+
+    async def read_error(self) -> bytes:
+        """Some of its stderr; b"" at the end."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Give it stdin."""
+        ...
+
+    def write_eof(self) -> None: ...
+
+    async def exit_code(self) -> int | None:
+        """Wait for its end. 128 + N for signal N; None if the link broke before it was known."""
+        ...
+
+    async def end(self) -> None:
+        """End it if it still runs, on the host too. Never raises, takes a few seconds at most."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """What to answer when `mark` shows up on stderr (or on the terminal)."""
+
+    mark: bytes
+    answer: bytes
+
+
+class _WrongAnswer(Exception):
+    """The prompt came a second time."""
+
+
+class CommandHost(ABC):
+    """Runs commands for `Host`."""
+
+    name: str
+
+    def __init__(self, name: str, asker: Asker) -> None:
+        self.name = name
+        self._asker = asker
+        self._slots = asyncio.Semaphore(SLOTS)
+        self._followers = 0
+        self._password = Password(asker, name)
+        self._sudo_wants_terminal = False
+        self._is_root = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._link_callbacks: list[Callable[[Link], None]] = []
+        self._command_callbacks: list[Callable[[LoggedCommand], None]] = []
+
+    # -- what a transport gives ----------------------------------------------------------------------------
+    @abstractmethod
+    async def _open(self, command: str, *, terminal: bool = False) -> Process:
+        """Start the command string in the login shell. Raises Unreachable, LinkLost, HostError."""
+
+    # -- callbacks -----------------------------------------------------------------------------------------
+    def on_link(self, callback: Callable[[Link], None]) -> Callable[[], None]:
+        """Call back at every change of the link. Returns the function that ends it."""
+        return _register(self._link_callbacks, callback)
+
+    def on_command(self, callback: Callable[[LoggedCommand], None]) -> Callable[[], None]:
+        """Call back after every command that was run."""
+        return _register(self._command_callbacks, callback)
+
+    # -- run -----------------------------------------------------------------------------------------------
+    async def run(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        sudo: bool = False,
+        timeout: float = 30.0,
+        secret: bool = False,
+    ) -> Completed:
+        command = Command(tuple(argv), sudo, stdin, secret)
+        return await (self._run_as_root if sudo else self._run_plain)(command, timeout)
+
+    async def batch(self, commands: Sequence[Command], *, timeout: float = 30.0) -> list[Completed]:
+        """Run several commands, one after another, in one round trip. None of them may have stdin.
+
+        A sudo that asks for a password or a terminal takes round trips of its own, in the same order. One
+        that is not allowed at all gives exit code 1 and why on stderr; the others still run.
+        """
+        if any(command.stdin is not None for command in commands):
+            raise ValueError("a command of a batch cannot have stdin")
+        results: list[Completed] = []
+        while len(results) < len(commands):
+            rest = commands[len(results) :]
+            if rest[0].sudo and not self._is_root and self._sudo_wants_terminal:
+                results.append(await self._denial_as_result(rest[0], timeout))
+                continue
+            done = await self._run_some(rest, timeout)
+            last = len(results) + len(done) - 1
+            results += done
+            if commands[last].sudo and refusal(done[-1]) in (Refusal.PASSWORD, Refusal.TERMINAL):
+                results[last] = await self._denial_as_result(commands[last], timeout)
+        return results
+
+    async def _run_plain(self, command: Command, timeout: float) -> Completed:
+        marker = shell.new_marker()
+        string = shell.encode(shell.Script(marker, (command.argv,), single=True))
+        with self._logged([command]) as log:
+            async with self._process(string, log.title) as process:
+                code, out, err = await self._converse(
+                    process, marker, log.title, timeout, stdin=command.stdin or b""
+                )
+            return log.done(
+                0, code, self._after(marker, out, err, log.title), shell.after_marker(marker, err) or b""
+            )
+
+    async def _run_some(self, commands: Sequence[Command], timeout: float) -> list[Completed]:
+        """As many of the commands, from the first on, as fit one string; fewer if a sudo is refused."""
+        argvs = [
+            ("sudo", "-n", "--", *command.argv) if command.sudo and not self._is_root else command.argv
+            for command in commands
+        ]
+        script = next(shell.portions(argvs))
+        sent = list(commands[: len(script.commands)])
+        with self._logged(sent) as log:
+            async with self._process(shell.encode(script), log.title) as process:
+                code, out, err = await self._converse(process, script.marker, log.title, timeout)
+            self._after(script.marker, out, err, log.title)
+            outputs = shell.split_outputs(script.marker, out, err)
+            results: list[Completed] = []
+            for at, (exit_code, stdout, stderr) in enumerate(outputs):
+                results.append(log.done(at, exit_code, stdout, stderr))
+                if sent[at].sudo and refusal(results[-1]) in (Refusal.PASSWORD, Refusal.TERMINAL):
+                    return results
+            if not results or (len(results) < len(sent) and refusal(results[-1]) is None):
+                missed = _title(sent[len(results)].argv)
+                raise CommandFailed(
+                    f"the shell on {self.name} ended with exit code {code} before `{missed}`: {_said(err)}"
+                )
+            return results
+
+    async def _denial_as_result(self, command: Command, timeout: float) -> Completed:
+        try:
+            return await self._run_as_root(command, timeout)
+        except NotPermitted as error:
+            return Completed(command.argv, 1, b"", f"sudo: {error}\n".encode(), 0.0)
+
+    # -- as root -------------------------------------------------------------------------------------------
+    async def _run_as_root(self, command: Command, timeout: float) -> Completed:
+        if self._is_root:
+            return await self._run_plain(command, timeout)
+        if not self._sudo_wants_terminal:
+            tried = replace(command, argv=("sudo", "-n", "--", *command.argv))
+            done = replace(await self._run_plain(tried, timeout), argv=command.argv)
+            match refusal(done):
+                case None:
+                    return done
+                case Refusal.PASSWORD:
+                    return await self._run_with_password(command, timeout)
+                case Refusal.TERMINAL:
+                    self._sudo_wants_terminal = True
+                case _:
+                    raise denied(self.name, command.argv, done)
+        return await self._run_on_terminal(command, timeout)
+
+    async def _run_with_password(self, command: Command, timeout: float) -> Completed:
+        if not self._password.known:
+            listed = await self._run_plain(Command(("sudo", "-n", "-l", "--", *command.argv)), timeout)
+            if not listed.ok and refusal(listed) not in (Refusal.PASSWORD, Refusal.TERMINAL):
+                raise denied(self.name, command.argv, listed)  # the password would not help
+        password = await self._password.get()
+        mark = f"ddtui-{secrets.token_hex(8)}:"
+        marker = shell.new_marker()
+        argv = ("sudo", "-k", "-S", "-p", mark, "--", *command.argv)
+        string = shell.encode(shell.Script(marker, (argv,), single=True))
+        with self._logged([command]) as log:
+            async with self._process(string, log.title) as process:
+                try:
+                    code, out, err = await self._converse(
+                        process,
+                        marker,
+                        log.title,
+                        timeout,
+                        stdin=command.stdin or b"",
+                        prompt=_Prompt(mark.encode(), password.encode() + b"\n"),
+                    )
+                except _WrongAnswer:
+                    raise self._password.wrong() from None
+            errors = (shell.after_marker(marker, err) or b"").replace(mark.encode(), b"", 1)
+            done = log.done(0, code, self._after(marker, out, err, log.title), errors)
+        if refusal(done):
+            raise denied(self.name, command.argv, done)
+        return done
+
+    async def _run_on_terminal(self, command: Command, timeout: float) -> Completed:
+        for ask in (False, True):
+            done = await self._try_on_terminal(command, timeout, ask=ask)
+            why = refusal(done)
+            if why is None:
+                return done
+            if why is not Refusal.PASSWORD:
+                break
+        raise denied(self.name, command.argv, done)
+
+    async def _try_on_terminal(self, command: Command, timeout: float, *, ask: bool) -> Completed:
+        marker, mark = shell.new_marker(), f"ddtui-{secrets.token_hex(8)}:"
+        payload = base64.b64encode(command.stdin or b"")
+        prompt = _Prompt(mark.encode(), (await self._password.get()).encode() + b"\n") if ask else None
+        head = ("sudo", "-k", "-p", mark, "--") if ask else ("sudo", "-n", "--")
+        string = shell.encode_on_terminal(marker, (*head, *command.argv), len(payload))
+        with self._logged([command]) as log:
+            async with self._process(string, log.title, terminal=True) as process:
+                try:
+                    code, out, _ = await self._converse(
+                        process, marker, log.title, timeout, stdin=payload, prompt=prompt, terminal=True
+                    )
+                except _WrongAnswer:
+                    raise self._password.wrong() from None
+            split = shell.split_terminal(marker, out)
+            if split is None:
+                raise CommandFailed(
+                    f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {_said(out)}"
+                )
+            return log.done(0, split[0], split[1].replace(mark.encode(), b"", 1), split[2])
+
+    # -- follow --------------------------------------------------------------------------------------------
+    @asynccontextmanager
+    async def follow(self, argv: Sequence[str], *, sudo: bool = False) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Run a command that keeps talking; yields its stdout line by line, without the newline.
+
+        With `sudo`: only where sudo asks for no password.
+        """
+        if self._followers >= FOLLOWERS:
+            raise HostError(f"ddtui follows no more than {FOLLOWERS} commands at a time on one host")
+        self._followers += 1
+        try:
+            command = Command(tuple(argv), sudo)
+            words = ("sudo", "-n", "--", *argv) if sudo and not self._is_root else tuple(argv)
+            marker = shell.new_marker()
+            with self._logged([command]) as log:
+                process = await self._open(shell.encode(shell.Script(marker, (words,), single=True)))
+                errors = bytearray()
+                reader = asyncio.create_task(_collect(process.read_error, errors, 65536))
+                try:
+                    process.write_eof()
+                    yield self._lines(process, marker, log, errors, reader)
+                finally:
+                    reader.cancel()
+                    await self._ended(process)
+        finally:
+            self._followers -= 1
+
+    async def _lines(
+        self, process: Process, marker: str, log: _Log, errors: bytearray, reader: asyncio.Task[None]
+    ) -> AsyncIterator[bytes]:
+        pending = bytearray()
+        seen = False
+        while data := await process.read():
+            pending += data
+            if not seen:
+                rest = shell.after_marker(marker, bytes(pending))
+                if rest is None and len(pending) < NOISE_LIMIT:
+                    continue
+                if rest is None:
+                    raise self._no_marker(bytes(pending), bytes(errors))
+                seen, pending = True, bytearray(rest)
+            if b"\n" not in data and len(pending) < LINE_LIMIT:
+                continue
+            *lines, last = bytes(pending).split(b"\n")
+            if len(last) >= LINE_LIMIT:
+                lines.append(last)
+                last = b""
+            pending = bytearray(last)
+            for line in lines:
+                yield line
+        code = await process.exit_code()
+        await asyncio.wait({reader}, timeout=1)
+        if code is None:
+            raise LinkLost(f"the link to {self.name} broke while `{log.title}` ran")
+        said = shell.after_marker(marker, bytes(errors)) or bytes(errors)
+        done = log.done(0, code, b"", said)
+        if not seen:
+            raise self._no_marker(bytes(pending), bytes(errors))
+        if pending:
+            yield bytes(pending)
+        if refusal(done):
+            raise denied(self.name, log.commands[0].argv, done)
+        if code:
+            raise CommandFailed(f"`{log.title}` on {self.name} ended with exit code {code}: {_said(said)}")
+
+    # -- processes -----------------------------------------------------------------------------------------
+    @asynccontextmanager
+    async def _process(self, string: str, title: str, *, terminal: bool = False) -> AsyncIterator[Process]:
+        """A process in one of the slots. However it is left, it is ended before the slot is free again."""
+        await self._slots.acquire()
+        try:
+            process = await self._open(string, terminal=terminal)
+        except BaseException:
+            self._slots.release()
+            raise
+        try:
+            yield process
+        finally:
+            await self._ended(process, self._slots.release)
+
+    async def _ended(self, process: Process, then: Callable[[], None] | None = None) -> None:
+        """See to the process's end, also if we are cancelled meanwhile."""
+
+        async def end() -> None:
+            try:
+                await process.end()
+            finally:
+                if then:
+                    then()
+
+        await asyncio.shield(self._spawn(end()))
+
+    async def _finish(self) -> None:
+        """Wait for the processes that are being ended."""
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=5)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _converse(
+        self,
+        process: Process,
+        marker: str,
+        title: str,
+        timeout: float,
+        *,
+        stdin: bytes = b"",
+        prompt: _Prompt | None = None,
+        terminal: bool = False,
+    ) -> tuple[int, bytes, bytes]:
+        """Feed the process and collect what it prints: (exit code, stdout, stderr).
+
+        Stdin goes out at once; with a prompt after its answer; on a terminal after the marker.
+        """
+        out, err = bytearray(), bytearray()
+        watched = out if terminal else err
+        started, asked = asyncio.Event(), asyncio.Event()
+
+        def look() -> None:
+            if not started.is_set() and marker.encode() + b"\n" in out:
+                started.set()
+            if prompt and (count := watched.count(prompt.mark)):
+                asked.set()
+                if count > 1:
+                    raise _WrongAnswer
+
+        async def feed() -> None:
+            if terminal:
+                await started.wait()
+                await process.write(stdin)
+            if prompt:
+                await asked.wait()
+                await process.write(prompt.answer)
+            if not terminal:
+                if stdin:
+                    await process.write(stdin)
+                process.write_eof()
+
+        async def talk() -> int | None:
+            async with asyncio.TaskGroup() as group:
+                feeder = group.create_task(feed())
+                outs = group.create_task(_collect(process.read, out, OUTPUT_LIMIT, look))
+                errs = group.create_task(_collect(process.read_error, err, OUTPUT_LIMIT, look))
+                await asyncio.wait({outs, errs})
+                feeder.cancel()
+            return await process.exit_code()
+
+        try:
+            async with asyncio.timeout(timeout):
+                code = await talk()
+        except TimeoutError:
+            raise TimeoutError(f"`{title}` on {self.name} did not end within {timeout:g} s") from None
+        except ExceptionGroup as group:
+            raise group.exceptions[0] from None
+        if code is None:
+            raise LinkLost(
+                f"the link to {self.name} broke while `{title}` ran",
+                "Whether it took effect is not known; what it was to change is looked at again.",
+            )
+        return code, bytes(out), bytes(err)
+
+    def _after(self, marker: str, out: bytes, err: bytes, title: str) -> bytes:
+        rest = shell.after_marker(marker, out)
+        if rest is None:
+            raise self._no_marker(out, err)
+        return rest
+
+    def _no_marker(self, out: bytes, err: bytes) -> NotPermitted:
+        return NotPermitted(
+            f"the account on {self.name} does not run commands; it said: {_said(err or out)}",
+            "Its login shell may be nologin, or sshd may force another command for this key.",
+        )
+
+    def _logged(self, commands: Sequence[Command]) -> _Log:
+        return _Log(tuple(commands), self._command_callbacks)
+
+
+class _Log:
+    """Reports to the command log: a command that ended at its end, the others when the context is left."""
+
+    def __init__(
+        self, commands: tuple[Command, ...], callbacks: Sequence[Callable[[LoggedCommand], None]]
+    ) -> None:
+        self.commands = commands
+        self.title = _title(commands[0].argv) + (
+            f" and {len(commands) - 1} more" if len(commands) > 1 else ""
+        )
+        self._callbacks = callbacks
+        self._at = time.time()
+        self._began = time.monotonic()
+        self._reported = 0
+
+    def __enter__(self) -> _Log:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._reported < len(self.commands):
+            self._report(None)
+
+    def done(self, at: int, code: int, stdout: bytes, stderr: bytes) -> Completed:
+        self._report(code)
+        return Completed(self.commands[at].argv, code, stdout, stderr, time.monotonic() - self._began)
+
+    def _report(self, code: int | None) -> None:
+        command = self.commands[self._reported]
+        self._reported += 1
+        line = LoggedCommand(
+            self._at, redact.argv(command.argv), command.sudo, code, time.monotonic() - self._began
+        )
+        for callback in list(self._callbacks):
+            callback(line)
+
+
+async def _collect(
+    read: Callable[[], Coroutine[Any, Any, bytes]],
+    into: bytearray,
+    limit: int,
+    look: Callable[[], None] | None = None,
+) -> None:
+    while data := await read():
+        if len(into) + len(data) > limit:
+            raise HostError(f"a command printed more than {limit // (1024 * 1024)} MiB; that is not kept")
+        into += data
+        if look:
+            look()
+
+
+def _register(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], None]) -> Callable[[], None]:
+    callbacks.append(callback)
+
+    def end() -> None:
+        if callback in callbacks:
+            callbacks.remove(callback)
+
+    return end
+
+
+def _title(argv: Sequence[str]) -> str:
+    """A command in a message: redacted, inert, not too long."""
+    text = sanitize.sanitize(shell.join(redact.argv(argv)))
+    return text if len(text) <= 120 else text[:117] + "…"
+
+
+def _said(data: bytes) -> str:
+    """The last line that was printed, for a message."""
+    lines = [line for line in sanitize.decode(data).splitlines() if line.strip()]
+    return sanitize.line(redact.redact(lines[-1]))[:200].strip() if lines else "(nothing)"
