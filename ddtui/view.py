@@ -86,14 +86,17 @@ class TuneView:
     server: ServerView = ServerView()
     knobs: tuple[KnobRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    known_flags: tuple[FlagRow, ...] = ()  # all that the installed engine takes
     step: int | None = None
     read_only: str | None = None  # why; None: changes are possible
     simulated: bool = False
     others: tuple[str, ...] = ()  # who else is on the host, or holds the lock
+    notices: tuple[str, ...] = ()  # what moved by itself, newest last: "unit changed by hand at 12:01:07"
+    cut: str | None = None  # a change that was cut and is neither finished nor undone: what happened
     surveyed: bool = False  # every layer has been read at least once
 
 
-ChangeKind = Literal["apply", "restart", "roll back"]
+ChangeKind = Literal["apply", "restart", "roll back", "finish", "undo"]
 
 
 @dataclass(frozen=True, slots=True)

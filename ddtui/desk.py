@@ -1,0 +1,286 @@
+"""The operator's desk: what the console shows and what it has running, without a terminal.
+
+Publishes one frozen View after another. Its coroutines are run as workers by the app; cancelling one stops
+what it does, and what was reached is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar, cast
+
+from ddtui.actions import Action, why_not
+from ddtui.bench.model import Burst, BurstSpec, BurstState
+from ddtui.host.base import Asker, Link, LinkState, LoggedCommand
+from ddtui.profile import Knob, KnobKind, Profile
+from ddtui.session import JournalLine, Session
+from ddtui.tuning.model import Op, Phase, Progress, Turn
+from ddtui.view import ChangeKind, ChangeView, TuneView, View, next_value
+from ddtui.widgets.journal_store import JournalStore
+
+T = TypeVar("T")
+KEPT_COMMANDS = 2000
+KEPT_BURSTS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened that the operator should hear of once."""
+
+    severity: Literal["information", "warning", "error"]
+    title: str
+    text: str
+    at: float
+
+
+class Desk:
+    """The state of one console on one profile. `changed` and `happened` are set by whoever shows it."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        session: Session | None,
+        *,
+        now: Callable[[], float] = time.time,
+        keep_lines: int = 200_000,
+    ) -> None:
+        self.session = session
+        self.now = now
+        self.store = JournalStore(keep_lines)
+        self.commands: deque[LoggedCommand] = deque(maxlen=KEPT_COMMANDS)
+        self.events: deque[Event] = deque(maxlen=500)
+        self.changed: Callable[[View], None] = lambda view: None
+        self.happened: Callable[[Event], None] = lambda event: None
+        target = profile.connection.host
+        tune = session.now if session is not None else TuneView(Link(LinkState.CONNECTING, target))
+        self.view = View(profile, tune)
+        self._seen_notices = 0
+        if session is not None:
+            session.on_view(self._tune_changed)
+            session.on_command(self.commands.append)
+
+    # the view
+
+    def publish(self, view: View) -> None:
+        if view != self.view:
+            self.view = view
+            self.changed(view)
+
+    def tell(self, severity: Literal["information", "warning", "error"], title: str, text: str) -> None:
+        """An event: kept, and told once."""
+        event = Event(severity, title, text, self.now())
+        self.events.append(event)
+        self.happened(event)
+
+    def mark(self, text: str) -> None:
+        """A line of ddtui's own in the journal."""
+        self.store.append([JournalLine(self.now(), f"── {text} ──", mark=True)])
+
+    def _tune_changed(self, tune: TuneView) -> None:
+        before = self.view.tune
+        if before.link.state is LinkState.CONNECTED and tune.link.state in (
+            LinkState.LOST,
+            LinkState.RETRYING,
+        ):
+            self.mark("link lost")
+            self.tell("warning", "link lost", tune.link.message or "reconnecting by itself; nothing is lost")
+        elif (
+            before.surveyed
+            and before.link.state is not LinkState.CONNECTED
+            and tune.link.state is LinkState.CONNECTED
+        ):
+            self.mark("link is back")
+            self.tell("information", "link", "the link is back")
+        for notice in tune.notices[self._seen_notices :]:
+            self.tell("information", "host", notice)
+        self._seen_notices = len(tune.notices)
+        self.publish(replace(self.view, tune=tune))
+
+    def why_not(self, action: Action) -> str | None:
+        """Why this action cannot be done now; None: it can."""
+        view = self.view
+        return why_not(
+            action.needs,
+            connected=view.connected,
+            read_only=view.tune.read_only,
+            changing=view.changing,
+            bursting=view.burst is not None,
+            turned=bool(view.turns),
+        )
+
+    # knobs
+
+    def turn(self, turn: Turn) -> None:
+        """A wish; not applied before it was reviewed."""
+        self.publish(self.view.with_turn(turn))
+
+    def undo_turns(self) -> None:
+        self.publish(self.view.without_turns())
+
+    def nudge(self, name: str, by: int) -> str | None:
+        """Turn a knob to its next preset up or down, or by one. Gives why not, if it cannot be."""
+        knob, row = self.view.knob_of(name), self.view.row_of(name)
+        if knob is None or row is None:
+            return f"{name}: no such knob"
+        if knob.kind is KnobKind.TEXT:
+            return f"{name} is text: e edits it"
+        value = nudged(knob, next_value(self.view, row), by)
+        if value is None:
+            return f"{name} is at the end of its range"
+        self.turn(value)
+        return None
+
+    # work; each is one worker's body
+
+    async def connect(self, asker: Asker) -> None:
+        assert self.session is not None
+        await self.session.connect(asker)
+
+    async def watch(self) -> None:
+        assert self.session is not None
+        await self.session.watch()
+
+    async def follow_journal(self) -> None:
+        """Fill the store until cancelled."""
+        assert self.session is not None
+        async with _closing(self.session.journal()) as lines:
+            async for batch in lines:
+                self.store.append(batch)
+
+    async def load_bursts(self) -> None:
+        """What the history has of this host."""
+        assert self.session is not None
+        earlier = await self.session.earlier_bursts()
+        known = {burst.id for burst in self.view.bursts}
+        self._keep_bursts((*self.view.bursts, *(burst for burst in earlier if burst.id not in known)))
+
+    async def change(self, kind: ChangeKind, title: str, steps: AsyncIterator[Progress]) -> None:
+        """Run a change to its end, showing where it is. Cancelling leaves it where it is, for `resume`."""
+        started = self.now()
+        self.mark(f"{kind} {title}".strip())
+        turned = self.view.turns
+        progress = Progress(Phase.PLANNED, "starting")
+        self.publish(replace(self.view, change=ChangeView(kind, title, progress, started_at=started)))
+        try:
+            async with _closing(steps) as progresses:
+                async for progress in progresses:
+                    self.publish(
+                        replace(self.view, change=ChangeView(kind, title, progress, started_at=started))
+                    )
+        except asyncio.CancelledError:
+            progress = replace(
+                progress, phase=Phase.FAILED, failure="stopped here; the change can be finished or undone"
+            )
+            raise
+        except Exception as error:
+            progress = replace(
+                progress, phase=Phase.FAILED, failure=str(error), advice=getattr(error, "hint", "") or None
+            )
+        finally:
+            progress = replace(progress, elapsed=max(progress.elapsed, self.now() - started))
+            done = ChangeView(kind, title, progress, done=True, started_at=started)
+            good = progress.phase in (Phase.VERIFIED, Phase.UNVERIFIED)
+            turns = {} if good and kind == "apply" and self.view.turns == turned else self.view.turns
+            self.publish(replace(self.view, change=done, turns=turns))
+            self.mark(f"{kind} {title}: {progress.phase}".replace("  ", " "))
+            severity: Literal["information", "warning", "error"] = "information" if good else "error"
+            self.tell(severity, f"{kind} {title}".strip(), progress.failure or progress.phase.value)
+
+    async def burst(self, spec: BurstSpec) -> None:
+        """Run a burst. Cancelling it stops the load and keeps what was measured."""
+        assert self.session is not None
+        latest: Burst | None = None
+        self.mark("burst")
+        try:
+            async with _closing(self.session.burst(spec)) as snapshots:
+                async for latest in snapshots:
+                    self._show_burst(latest)
+        except asyncio.CancelledError:
+            if latest is not None:
+                latest = replace(
+                    latest, state=BurstState.CANCELLED, text="stopped by the operator", cell=None
+                )
+                self._show_burst(latest)
+            raise
+        except Exception as error:
+            if latest is not None:
+                latest = replace(latest, state=BurstState.FAILED, text=str(error), cell=None)
+                self._show_burst(latest)
+            self.tell("error", "burst", str(error))
+        finally:
+            self.mark(f"burst {latest.state}" if latest is not None else "burst did not start")
+            if latest is not None and latest.state is BurstState.DONE:
+                self.tell("information", "burst", "done: " + points_in_words(latest))
+            elif latest is not None and latest.state is BurstState.FAILED:
+                self.tell("error", "burst failed", latest.text)
+
+    def _show_burst(self, burst: Burst) -> None:
+        self._keep_bursts((burst, *(other for other in self.view.bursts if other.id != burst.id)))
+
+    def _keep_bursts(self, bursts: tuple[Burst, ...]) -> None:
+        self.publish(replace(self.view, bursts=bursts[:KEPT_BURSTS]))
+
+
+def _closing(iterator: AsyncIterator[T]) -> aclosing[AsyncGenerator[T, None]]:
+    """Close an async generator for sure, also when its consumer is cancelled."""
+    return aclosing(cast("AsyncGenerator[T, None]", iterator))
+
+
+def nudged(knob: Knob, now: str | None, by: int) -> Turn | None:
+    """The turn to the next preset up or down, else by one; None at the end of the range."""
+    if knob.kind is KnobKind.SWITCH:
+        on = by > 0
+        return Turn(knob.name, Op.SET, None) if on else Turn(knob.name, Op.UNSET)
+    try:
+        value = float(now) if now else None
+    except ValueError:
+        value = None
+    presets = sorted(float(preset) for preset in knob.presets if not isinstance(preset, str))
+    if presets and value is not None:
+        beyond = [p for p in presets if p > value] if by > 0 else [p for p in reversed(presets) if p < value]
+        if not beyond:
+            return None
+        return Turn(knob.name, Op.SET, f"{beyond[0]:g}")
+    if value is None:
+        first = presets[0] if presets else (knob.min if knob.min is not None else 1.0)
+        return Turn(knob.name, Op.SET, f"{first:g}") if by > 0 else None
+    value += by if knob.kind is KnobKind.INT else by * 0.1
+    if (knob.min is not None and value < knob.min) or (knob.max is not None and value > knob.max):
+        return None
+    return Turn(knob.name, Op.SET, f"{value:g}")
+
+
+def fault(knob: Knob, text: str) -> str | None:
+    """What is wrong with this value for the knob, in a sentence; None: nothing."""
+    if knob.kind is KnobKind.TEXT:
+        return None if text.strip() else f"{knob.name} needs a value"
+    if knob.kind is KnobKind.SWITCH:
+        return None if text in ("on", "off") else f"{knob.name} is a switch: on or off"
+    try:
+        value = float(int(text)) if knob.kind is KnobKind.INT else float(text)
+    except ValueError:
+        kind = "whole number" if knob.kind is KnobKind.INT else "number"
+        return f"{text!r} is no {kind}"
+    if value != value or value in (float("inf"), float("-inf")):
+        return f"{text!r} is no number"
+    if knob.min is not None and value < knob.min:
+        return f"{knob.name} is at least {knob.min:g}"
+    if knob.max is not None and value > knob.max:
+        return f"{knob.name} is at most {knob.max:g}"
+    return None
+
+
+def points_in_words(burst: Burst) -> str:
+    """The burst's best headline: its greatest output rate with interval and sample count."""
+    rated = [(point, point.output_rate) for point in burst.points if point.output_rate is not None]
+    if not rated:
+        return "no point was measured"
+    point, rate = max(rated, key=lambda pair: pair[1].value)
+    return (
+        f"{len(burst.points)} points, best {rate.value:,.0f} tok/s at C={point.cell.concurrency} (n={rate.n})"
+    )

@@ -1,0 +1,56 @@
+"""What widgets tell the screens above them. State comes down by attribute, these go up."""
+
+from __future__ import annotations
+
+from textual.message import Message
+
+from ddtui.tuning.model import NextAction, Verdict
+
+
+class ActionChosen(Message):
+    """The operator chose an action other than by its key: in the footer, in the palette."""
+
+    def __init__(self, action: str) -> None:
+        super().__init__()
+        self.action = action
+
+
+class KnobEdit(Message):
+    """The operator wants to edit a knob, or any flag by its long name."""
+
+    def __init__(self, knob: str) -> None:
+        super().__init__()
+        self.knob = knob
+
+
+class KnobNudge(Message):
+    """One preset up (+1) or down (-1)."""
+
+    def __init__(self, knob: str, by: int) -> None:
+        super().__init__()
+        self.knob = knob
+        self.by = by
+
+
+class NextStepChosen(Message):
+    """The operator takes a verdict's next step."""
+
+    def __init__(self, verdict: Verdict, step: NextAction) -> None:
+        super().__init__()
+        self.verdict = verdict
+        self.step = step
+
+
+class PaneChosen(Message):
+    """A pane's tab was chosen."""
+
+    def __init__(self, pane: str) -> None:
+        super().__init__()
+        self.pane = pane
+
+
+class JournalChanged(Message):
+    """The journal view's state changed: following, waiting lines, matches."""
+
+    def can_replace(self, message: Message) -> bool:
+        return isinstance(message, JournalChanged)

@@ -1,0 +1,174 @@
+"""What all screens of the console share: the strip above, the keys below, and the view that comes down."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Protocol, TypeVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import BindingsMap
+from textual.content import Content
+from textual.reactive import reactive
+from textual.screen import ModalScreen, Screen
+
+from ddtui.actions import BY_ID, Action, Where, at, knob_actions
+from ddtui.bindings import of
+from ddtui.desk import Desk
+from ddtui.messages import ActionChosen
+from ddtui.tuning.model import Turn
+from ddtui.view import ChangeKind, View
+from ddtui.widgets.change_panel import ChangePanel
+from ddtui.widgets.key_bar import KeyBar
+from ddtui.widgets.status_strip import StatusStrip
+
+T = TypeVar("T")
+
+
+class Console(Protocol):
+    """What screens ask of the app."""
+
+    @property
+    def desk(self) -> Desk: ...
+
+    def act(self, action: str) -> None:
+        """Do a named action where the focus is."""
+        ...
+
+    def review(self) -> None:
+        """Plan the turned knobs, show the plan, apply it if it is confirmed."""
+        ...
+
+    def change(self, kind: ChangeKind) -> None:
+        """Restart, roll back, or finish or undo a change that was cut; asks first."""
+        ...
+
+    def edit(self, knob: str | None) -> None:
+        """Edit a knob or flag; None: ask which flag."""
+        ...
+
+    def refresh_layers(self) -> None: ...
+
+    def reconnect(self) -> None: ...
+
+    def choose_profile(self, name: str) -> None: ...
+
+
+class ConsoleScreen(Screen[None]):
+    """A screen of the console. Its parts get every new view by `show_view`."""
+
+    PLACE: ClassVar[Where]
+    KNOB_KEYS: ClassVar[bool] = False
+    CHANGE_PANEL: ClassVar[bool] = True
+
+    view: reactive[View | None] = reactive(None, init=False)
+    change_hidden: reactive[bool] = reactive(False, init=False)
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.desk = desk
+        self._knob_actions = knob_actions(desk.view.profile.knobs) if self.KNOB_KEYS else ()
+        bindings = [b for b in of(self._knob_actions)]
+        self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings)])
+
+    @property
+    def console(self) -> Console:
+        return cast(Console, self.app)
+
+    def compose(self) -> ComposeResult:
+        yield StatusStrip(self.desk.now)
+        yield from self.body()
+        if self.CHANGE_PANEL:
+            yield ChangePanel()
+        yield KeyBar(self.keys)
+
+    def body(self) -> ComposeResult:
+        yield from ()
+
+    def show_view(self, view: View) -> None:
+        """Give the parts of this screen what they show."""
+
+    def on_mount(self) -> None:
+        self.view = self.desk.view
+
+    def on_screen_resume(self) -> None:
+        self.view = self.desk.view
+
+    def watch_view(self, view: View | None) -> None:
+        if view is None or not self.is_mounted:
+            return
+        with self.app.batch_update():
+            self.query_one(StatusStrip).view = view
+            for panel in self.query(ChangePanel):
+                panel.show(view.change, hidden=self.change_hidden)
+            self.show_view(view)
+            self.query_one(KeyBar).refresh()
+
+    def watch_change_hidden(self) -> None:
+        self.watch_view(self.view)
+
+    # keys
+
+    def actions_here(self) -> tuple[Action, ...]:
+        """Every action whose key answers somewhere on this screen."""
+        return (*self._knob_actions, *at(self.PLACE))
+
+    def keys(self) -> list[tuple[Action, str, str | None]]:
+        """The actions whose keys answer where the focus is, how the key is written, and why not, if so."""
+        known = {**BY_ID, **{action.id: action for action in self._knob_actions}}
+        found: dict[str, tuple[Action, str, str | None]] = {}
+        for active in self.active_bindings.values():
+            action = known.get(active.binding.id or "")
+            if action is None or action.footer == 0 or action.id in found or not active.enabled:
+                continue
+            written = action.shown or self.app.get_key_display(active.binding)
+            found[action.id] = (action, written, self.desk.why_not(action))
+        return list(found.values())
+
+    def on_action_chosen(self, event: ActionChosen) -> None:
+        event.stop()
+        self.console.act(event.action)
+
+    def may(self, action: str) -> bool:
+        """Whether the action can be done now; says why not."""
+        found = BY_ID.get(action) or next(a for a in self._knob_actions if a.id == action)
+        why = self.desk.why_not(found)
+        if why is not None:
+            self.notify(why, title=found.label, severity="warning", timeout=4, markup=False)
+        return why is None
+
+
+class Dialog(ModalScreen[T]):
+    """A box over the screen. Escape is the safe answer: None."""
+
+    BINDINGS: ClassVar = [("escape", "dismiss_none", "cancel")]
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        & > .box {
+            width: 72; max-width: 96%; height: auto; max-height: 96%;
+            border: round $border; background: $surface; padding: 0 2 0 2;
+            border-title-color: $primary; border-title-style: bold; border-subtitle-color: $muted;
+        }
+        & > .box.-danger { border: round $error; border-title-color: $error; }
+        & > .box > .buttons { height: 1; margin-top: 1; margin-bottom: 0; align-horizontal: right; width: 1fr; }
+        .buttons Button { margin-left: 2; }
+        .note { color: $muted; height: auto; }
+        .fault { color: $error; height: auto; display: none; }
+        .fault.-shown { display: block; }
+        Input { border: tall $border-blurred; background: $background; }
+        Input:focus { border: tall $border; }
+    }
+    """
+
+    def action_dismiss_none(self) -> None:
+        self.dismiss(None)
+
+
+def title_of(turns: list[Turn] | tuple[Turn, ...]) -> str:
+    """Turns in a few words: "window 2048, budget unset"."""
+    words = [f"{turn.knob} {turn.value if turn.value is not None else turn.op}" for turn in turns]
+    return ", ".join(words).replace(" set", " on")
+
+
+def plain(text: str) -> Content:
+    """Text as it is, never as markup."""
+    return Content(text)

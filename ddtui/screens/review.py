@@ -1,0 +1,132 @@
+"""The review of a plan: the exact diff and commands, what it interrupts, and whether it may be applied."""
+
+from __future__ import annotations
+
+import shlex
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import Button, Input, Static
+
+from ddtui.sanitize import clean
+from ddtui.screens.base import Dialog
+from ddtui.tuning.model import Op, Plan
+from ddtui.words import duration
+
+
+class Review(Dialog[bool]):
+    """True: apply it. The safe button has the focus; in production the host's name must be typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "yes", "apply"),
+        ("n", "dismiss_none", "no"),
+        ("left,h", "app.focus_previous", "previous"),
+        ("right,l", "app.focus_next", "next"),
+        ("down,j", "scroll(1)", "down"),
+        ("up,k", "scroll(-1)", "up"),
+        ("pagedown", "scroll(10)", "page down"),
+        ("pageup", "scroll(-10)", "page up"),
+    ]
+    DEFAULT_CSS = """
+    Review {
+        & > .box { width: 110; height: auto; max-height: 94%; }
+        #plan { height: auto; max-height: 100%; scrollbar-size: 1 1; }
+        #plan-scroll { height: auto; scrollbar-size: 1 1; }
+    }
+    """
+
+    def __init__(self, plan: Plan, host: str, *, title: str, type_name: str | None = None) -> None:
+        super().__init__()
+        self._plan, self._host, self._title = plan, host, title
+        self._type_name = type_name
+
+    def compose(self) -> ComposeResult:
+        blocked = bool(self._plan.problems)
+        with Vertical(classes="box" + (" -danger" if blocked else "")) as box:
+            box.border_title = Content(f" {self._title} ")
+            box.border_subtitle = Content(f" {self._plan.unit} on {self._host} ")
+            with VerticalScroll(id="plan-scroll", can_focus=False):
+                yield Static(plan_lines(self._plan), id="plan", markup=False)
+            if self._type_name is not None and not blocked:
+                yield Static(
+                    Content.styled(f"production: type the host's name, {self._type_name}", "$production"),
+                    markup=False,
+                )
+                yield Input(id="name", compact=True)
+            with Horizontal(classes="buttons"):
+                yield Button("Cancel  esc", id="no", compact=True)
+                if not blocked:
+                    yield Button("Apply and restart  y", id="yes", compact=True, variant="warning")
+
+    def on_mount(self) -> None:
+        if self._type_name is not None and not self._plan.problems:
+            self.query_one("#yes", Button).disabled = True
+            self.query_one("#name").focus()
+        else:
+            self.query_one("#no").focus()
+
+    def on_resize(self) -> None:
+        room = self.size.height - 8 - (2 if self._type_name is not None else 0)
+        self.query_one("#plan-scroll").styles.max_height = max(4, room)
+
+    @on(Input.Changed, "#name")
+    def _typed(self, event: Input.Changed) -> None:
+        self.query_one("#yes", Button).disabled = event.value.strip() != self._type_name
+
+    @on(Input.Submitted, "#name")
+    def _entered(self) -> None:
+        self.action_yes()
+
+    @on(Button.Pressed, "#yes")
+    def action_yes(self) -> None:
+        buttons = self.query("#yes").results(Button)
+        if any(not button.disabled for button in buttons):
+            self.dismiss(True)
+
+    @on(Button.Pressed, "#no")
+    def _cancel(self) -> None:
+        self.dismiss(False)
+
+    def action_scroll(self, by: int) -> None:
+        self.query_one("#plan-scroll", VerticalScroll).scroll_relative(y=by, animate=False)
+
+
+def plan_lines(plan: Plan) -> Content:
+    """The plan as it is read: first what must be known, then the change itself."""
+    lines: list[Content] = []
+    for problem in plan.problems:
+        lines.append(Content.assemble(("✗ ", "bold $error"), (problem, "$error")))
+    for warning in plan.warnings:
+        lines.append(Content.assemble(("! ", "bold $warning"), (warning, "$warning")))
+    for turn in plan.turns:
+        value = "taken away" if turn.op is Op.UNSET else (turn.value if turn.value is not None else "on")
+        lines.append(Content.assemble(("→ ", "$accent"), (turn.knob, "bold"), f"  {value}"))
+    lines.append(Content.assemble(("interrupts  ", "$muted"), plan.interrupts))
+    if plan.last_starts:
+        starts = ", ".join(duration(seconds) for seconds in plan.last_starts[:3])
+        lines.append(Content.assemble(("last starts ", "$muted"), f"ready after {starts}"))
+    else:
+        lines.append(Content.assemble(("last starts ", "$muted"), "not known yet"))
+    lines.append(Content(""))
+    lines += [diff_line(line) for line in clean(plan.diff, newlines=True).rstrip("\n").split("\n")]
+    lines += [Content(""), Content.styled("commands", "$muted")]
+    lines += [
+        Content.assemble(("$ ", "$faint"), clean(" ".join(shlex.quote(word) for word in command)))
+        for command in plan.commands
+    ]
+    return Content("\n").join(lines)
+
+
+def diff_line(line: str) -> Content:
+    """One line of a unified diff, coloured; the signs say the same without colour."""
+    if line.startswith(("+++", "---")):
+        return Content.styled(line, "bold")
+    if line.startswith("+"):
+        return Content.styled(line, "$success")
+    if line.startswith("-"):
+        return Content.styled(line, "$error")
+    return Content.styled(line, "$primary" if line.startswith("@@") else "$muted")

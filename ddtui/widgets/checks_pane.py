@@ -1,0 +1,147 @@
+"""The verdicts: glyph, word and value; the evidence of a verdict line by line, and what to do next."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from ddtui.actions import Where
+from ddtui.bindings import bindings
+from ddtui.messages import NextStepChosen
+from ddtui.tuning.model import Verdict
+from ddtui.view import View
+from ddtui.widgets.pane import Pane
+from ddtui.words import STATUS_LOOK, cut, plural
+
+
+class CheckList(OptionList):
+    """One verdict an option. Verdicts that are not fine are expanded until the operator closes them."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(Where.CHECKS),
+        Binding("k", "cursor_up", "up", show=False),
+        Binding("j", "cursor_down", "down", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="check-list", markup=False, compact=True)
+        self.verdicts: tuple[Verdict, ...] = ()
+        self._toggled: dict[str, bool] = {}
+        self._drawn_width = 0
+
+    def show(self, verdicts: tuple[Verdict, ...]) -> None:
+        if verdicts == self.verdicts and self._drawn_width == self._room:
+            return
+        self.verdicts = verdicts
+        self._draw()
+
+    @property
+    def _room(self) -> int:
+        return max(20, self.scrollable_content_region.width)
+
+    def _draw(self) -> None:
+        kept = self.highlighted
+        scroll = self.scroll_y
+        self._drawn_width = self._room
+        self.set_options(
+            Option(verdict_lines(verdict, self._room, expanded=self.expanded(verdict)))
+            for verdict in self.verdicts
+        )
+        if self.verdicts:
+            self.highlighted = min(kept or 0, len(self.verdicts) - 1)
+            self.scroll_to(y=scroll, animate=False)
+
+    def on_resize(self) -> None:
+        if self._drawn_width != self._room:
+            self._draw()
+
+    def expanded(self, verdict: Verdict) -> bool:
+        return self._toggled.get(verdict.subject, not verdict.fine)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict under the cursor."""
+        return self.verdicts[self.highlighted] if self.highlighted is not None and self.verdicts else None
+
+    def action_expand(self) -> None:
+        if self.verdict is not None:
+            self._toggled[self.verdict.subject] = not self.expanded(self.verdict)
+            self._draw()
+
+    def action_next_step(self) -> None:
+        verdict = self.verdict
+        if verdict is None:
+            return
+        if verdict.next:
+            self.post_message(NextStepChosen(verdict, verdict.next[0]))
+        else:
+            self.action_expand()
+
+
+class ChecksPane(Pane):
+    """All verdicts, and how many of them are fine."""
+
+    DEFAULT_CSS = """
+    ChecksPane #check-list {
+        height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1;
+        & > .option-list--option { padding: 0; }
+        & > .option-list--option-hover { background: transparent; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("Checks", id="checks")
+
+    def compose(self) -> ComposeResult:
+        yield CheckList()
+
+    def show(self, view: View) -> None:
+        verdicts = view.tune.verdicts
+        self.query_one(CheckList).show(verdicts)
+        wrong = [verdict for verdict in verdicts if not verdict.fine]
+        if not verdicts:
+            self.set_state("reading every layer …" if view.connected else "")
+        elif wrong:
+            self.set_state(f"{len(wrong)} of {plural(len(verdicts), 'check')} not in force", bad=True)
+        else:
+            self.set_state(f"all {len(verdicts)} in force")
+
+
+def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
+    """A verdict as lines of at most `width` cells."""
+    glyph, colour = STATUS_LOOK[verdict.status]
+    value = f" {verdict.value}" if verdict.value else ""
+    word = f": {verdict.status}"
+    title = cut(verdict.title + value, max(8, width - 2 - len(word)))
+    lines = [Content.assemble((glyph, f"bold {colour}"), " ", title, (word, colour))]
+    if expanded:
+        lines += _indented(verdict.summary, width, "$foreground")
+        for evidence in verdict.evidence:
+            source = f"  {evidence.source}" if evidence.source else ""
+            lines += _indented(f"{evidence.layer}: {evidence.text}", width, "$muted", tail=source)
+        if verdict.settle:
+            lines += _indented(f"to settle it: {verdict.settle}", width, "$muted")
+        if verdict.next:
+            lines.append(
+                Content.assemble(
+                    "  ", ("↵ ", "$footer-key-foreground"), cut(verdict.next[0].label, width - 4)
+                )
+            )
+    return Content("\n").join(lines)
+
+
+def _indented(text: str, width: int, colour: str, *, tail: str = "") -> list[Content]:
+    """The text wrapped below the glyph; the tail after it if it fits, else on its own line."""
+    lines = textwrap.wrap(text, max(10, width - 2), subsequent_indent="  ", break_on_hyphens=False) or [""]
+    shown = [Content.assemble("  ", (line, colour)) for line in lines]
+    if tail and len(lines[-1]) + len(tail) + 2 <= width:
+        shown[-1] = Content.assemble(shown[-1], (tail, "$faint"))
+    elif tail:
+        shown.append(Content.assemble("    ", (cut(tail.strip(), width - 4), "$faint")))
+    return shown

@@ -1,0 +1,62 @@
+"""The drafter's config as it stands on the host's disk."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from ddtui.view import DrafterView, Fact
+from ddtui.widgets.pane import Pane
+from ddtui.words import cut_left, time_of_day
+
+
+class DrafterPane(Pane):
+    """Name, path, and what its config says about the window."""
+
+    def __init__(self) -> None:
+        super().__init__("Drafter", id="drafter")
+        self._drafter = DrafterView()
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(id="drafter-scroll"):
+            yield Static(id="drafter-facts", markup=False)
+
+    def show(self, drafter: DrafterView) -> None:
+        self._drafter = drafter
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        room = max(20, self.content_size.width - 1)
+        self.query_one("#drafter-facts", Static).update(facts(self._drafter, room))
+        read_at = self._drafter.read_at
+        self.set_state(f"read {time_of_day(read_at)}" if read_at else "")
+
+
+def facts(drafter: DrafterView, width: int) -> Content:
+    """All of it as lines."""
+    lines: list[Content] = []
+    if drafter.name:
+        lines.append(Content.styled(drafter.name, "bold"))
+    if drafter.path:
+        lines.append(Content.styled(cut_left(drafter.path, width), "$muted"))
+    if drafter.problem:
+        lines.append(Content.assemble(("✗ ", "$error"), drafter.problem))
+    elif not drafter.facts:
+        lines.append(Content.styled("not read yet", "$muted"))
+    label = min(max((len(fact.label) for fact in drafter.facts), default=0), max(8, width // 2))
+    lines += [_fact(fact, label) for fact in drafter.facts]
+    return Content("\n").join(lines)
+
+
+def _fact(fact: Fact, label: int) -> Content:
+    value = fact.value if fact.value is not None else "unknown"
+    colour = "$warning" if fact.warn else ("$muted" if fact.value is None else "$foreground")
+    note = f"  {fact.note}" if fact.note else ""
+    return Content.assemble(
+        (fact.label[:label].ljust(label), "$muted"), "  ", (value, colour), (note, "$muted")
+    )

@@ -1,0 +1,122 @@
+"""The service: its knobs across the layers, and every flag it is started with."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from ddtui.messages import KnobEdit
+from ddtui.profile import Knob
+from ddtui.view import FlagRow, View
+from ddtui.widgets.knob_table import KnobTable
+from ddtui.widgets.pane import Pane
+from ddtui.words import cut
+
+
+class ServicePane(Pane):
+    """Knob table above, all flags below."""
+
+    DEFAULT_CSS = """
+    ServicePane {
+        #service-word { height: auto; display: none; color: $warning; }
+        #service-word.-shown { display: block; }
+        #flags-head { color: $muted; height: 1; margin-top: 1; }
+        #flags { height: 1fr; min-height: 1; border: none; padding: 0; background: transparent; }
+        #flags > .option-list--option { padding: 0; }
+        &.-short #flags-head { margin-top: 0; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("Service", id="service")
+        self._view: View | None = None
+        self._flags: tuple[FlagRow, ...] = ()
+        self._flags_width = 0
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="service-word", markup=False)
+        yield KnobTable(id="knobs")
+        yield Static(id="flags-head", markup=False)
+        yield OptionList(id="flags", markup=False, compact=True)
+
+    def show(self, view: View) -> None:
+        self._view = view
+        service = view.tune.service
+        words = [word for word in (service.problem, *service.warnings) if word]
+        word = self.query_one("#service-word", Static)
+        word.set_class(bool(words), "-shown")
+        word.update(Content("\n".join(f"! {text}" for text in words)))
+        self.query_one(KnobTable).view = view
+        self._draw_flags()
+        self._draw_state()
+
+    def on_resize(self) -> None:
+        self.set_class(self.size.height < 12, "-short")
+        self._draw_flags()
+
+    def _draw_flags(self) -> None:
+        if self._view is None:
+            return
+        flags = self._view.tune.service.flags
+        width = max(20, self.content_size.width - 1)
+        if flags == self._flags and width == self._flags_width:
+            return
+        self._flags, self._flags_width = flags, width
+        head = f"all flags ({len(flags)})" if flags else "flags: not read yet"
+        self.query_one("#flags-head", Static).update(Content(head))
+        options = self.query_one("#flags", OptionList)
+        kept = options.highlighted
+        options.set_options(Option(flag_line(row, width), id=row.flag) for row in flags)
+        if flags and kept is not None:
+            options.highlighted = min(kept, len(flags) - 1)
+
+    def on_knob_table_cursor_moved(self) -> None:
+        self._draw_state()
+
+    def _draw_state(self) -> None:
+        name = self.query_one(KnobTable).knob
+        knob = self._view.knob_of(name) if self._view is not None and name else None
+        self.set_state(describe(knob, max(10, self.size.width - 6)) if knob is not None else "")
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        if event.option.id is not None:
+            event.stop()
+            self.post_message(KnobEdit(event.option.id))
+
+
+def describe(knob: Knob, width: int) -> str:
+    """The knob's flag and its allowed range."""
+    target = knob.flag or f"${knob.env}"
+    limits = allowed(knob)
+    text = f"{target}  {limits}" if limits else target
+    return text if len(text) <= width else cut(target, width)
+
+
+def allowed(knob: Knob) -> str:
+    """The allowed range in words; empty where any value goes."""
+    if knob.min is not None and knob.max is not None:
+        return f"{knob.min:g} to {knob.max:g}"
+    if knob.min is not None:
+        return f"{knob.min:g} or more"
+    return f"{knob.max:g} or less" if knob.max is not None else ""
+
+
+def flag_line(row: FlagRow, width: int) -> Content:
+    """One flag: its value in the unit, and in the process where that differs."""
+    name = row.flag.removeprefix("--")
+    differ = row.in_unit != row.running and row.running is not None
+    value = _value(row.in_unit)
+    running = f"  running: {_value(row.running)}" if differ or row.in_unit is None else ""
+    room = max(8, width - min(len(name), width // 2) - 1 - len(running))
+    return Content.assemble(
+        (cut(name, max(8, width // 2)), "$muted"),
+        " ",
+        (cut(value, room), "$foreground" if row.in_unit is not None else "$muted"),
+        (running, "$warning"),
+    )
+
+
+def _value(value: str | None) -> str:
+    return "–" if value is None else value or "on"

@@ -1,0 +1,124 @@
+"""The strip at the top: which host, which service, what it runs, and what is going on. Always visible."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.content import Content
+from textual.reactive import reactive
+from textual.widget import Widget
+
+from ddtui.host.base import Link, LinkState
+from ddtui.view import View
+from ddtui.words import clock, duration
+
+LINK_LOOK: dict[LinkState, tuple[str, str]] = {
+    LinkState.CONNECTED: ("●", "$success"),
+    LinkState.CONNECTING: ("◌", "$warning"),
+    LinkState.RETRYING: ("◌", "$warning"),
+    LinkState.LOST: ("○", "$error"),
+    LinkState.REFUSED: ("✗", "$error"),
+    LinkState.CLOSED: ("○", "$muted"),
+}
+GAP = 3
+
+
+class StatusStrip(Widget):
+    """One line. What does not fit goes, least important first; the link and the badges never go."""
+
+    DEFAULT_CSS = """
+    StatusStrip { height: 1; background: $panel; padding: 0 1; }
+    StatusStrip.-production { background: $production 40%; }
+    """
+
+    view: reactive[View | None] = reactive(None)
+
+    def __init__(self, now: Callable[[], float], *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._now = now
+
+    def on_mount(self) -> None:
+        self.set_interval(1.0, self.refresh)
+
+    def watch_view(self, view: View | None) -> None:
+        self.set_class(view is not None and view.profile.production, "-production")
+
+    def render(self) -> Content:
+        return strip(self.view, self.size.width, self._now()) if self.view is not None else Content("")
+
+
+def strip(view: View, width: int, now: float) -> Content:
+    """The strip for this width."""
+    tune = view.tune
+    left: list[tuple[int, Content]] = [(0, link(tune.link, view.profile.connection.host, now))]
+    service = tune.service
+    left.append((5, Content.styled(service.unit or view.profile.service.unit, "$foreground")))
+    if service.active is not None:
+        colour = {"active": "$success", "failed": "$error"}.get(service.active, "$warning")
+        word = service.active if service.sub in ("", "running", service.active) else service.sub
+        state = Content.styled(word, colour)
+        if service.since is not None and service.active in ("active", "failed"):
+            state += Content.styled(f" {duration(now - service.since)}", "$muted")
+        left.append((1, state))
+    if service.pid:
+        left.append((7, Content.styled(f"pid {service.pid}", "$muted")))
+    if tune.server.version:
+        left.append((6, Content.styled(f"SGLang {tune.server.version}", "$muted")))
+    if tune.server.algorithm:
+        left.append((4, Content(tune.server.algorithm)))
+    if tune.step is not None:
+        left.append((3, Content.styled(f"step {tune.step}", "bold")))
+    if tune.server.running is not None:
+        queued = f" +{tune.server.queued} queued" if tune.server.queued else ""
+        left.append((8, Content.styled(f"{tune.server.running} running{queued}", "$muted")))
+    for other in tune.others:
+        left.append((2, Content.styled(other, "$warning")))
+    right = [*activity(view), *badges(view)]
+    tail = Content("  ").join(right) if right else Content("")
+    while True:
+        head = Content(" " * GAP).join(part for _, part in left)
+        room = width - head.cell_length - tail.cell_length - (2 if right else 0)
+        if room >= 0 or len(left) == 1:
+            break
+        left.remove(max(left, key=lambda part: part[0]))
+    if room < 0:
+        head = head.truncate(max(0, width - tail.cell_length - 2), ellipsis=True)
+    return Content.assemble(head, " " * max(1, width - head.cell_length - tail.cell_length), tail)
+
+
+def link(link: Link, name: str, now: float) -> Content:
+    """Host, state of the link, round-trip time."""
+    glyph, colour = LINK_LOOK[link.state]
+    if link.state is LinkState.CONNECTED:
+        word = f"{link.rtt_ms:.0f} ms" if link.rtt_ms is not None else "connected"
+        state = Content.styled(f" {word}", "$muted")
+    elif link.state is LinkState.RETRYING and link.retry_at is not None:
+        state = Content.styled(f" link lost, again in {clock(link.retry_at - now)}", colour)
+    else:
+        state = Content.styled(f" {link.state}", colour)
+    return Content.assemble((name, "bold"), " ", (glyph, colour), state)
+
+
+def activity(view: View) -> list[Content]:
+    """The change or burst that is going on."""
+    found: list[Content] = []
+    if view.change is not None and view.changing:
+        progress = view.change.progress
+        share = f" {progress.fraction:.0%}" if progress.fraction is not None else ""
+        found.append(Content.styled(f"↻ {progress.phase}{share}", "bold $warning"))
+    burst = view.burst
+    if burst is not None:
+        found.append(Content.styled(f"▶ burst {burst.fraction:.0%}", "bold $primary"))
+    return found
+
+
+def badges(view: View) -> list[Content]:
+    """What must never be overlooked."""
+    found: list[Content] = []
+    if view.profile.production:
+        found.append(Content.styled(" PROD ", "bold $text on $production"))
+    if view.tune.simulated:
+        found.append(Content.styled(" SIMULATED ", "bold $background on $accent"))
+    if view.tune.read_only is not None:
+        found.append(Content.styled(" READ-ONLY ", "bold $background on $secondary"))
+    return found
