@@ -1,4 +1,4 @@
-"""Runs a burst: prompts, load in processes of its own, points as they come, one raw record per request on disk."""
+"""Runs a burst: prompts, load in processes of its own, points as they come, raw records on disk."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ class History:
     def open(cls, path: Path | None = None) -> Self:
         """The history at `path`, else `data_dir()/history.sqlite`; made if absent, migrated if older.
 
-        Raises HistoryError, without touching the file, if it is newer than this ddtui, corrupt, or not writable.
+        Raises HistoryError, without touching the file, if it is newer than this ddtui, corrupt, or not
+        writable.
         """
         raise NotImplementedError
 
@@ -34,7 +35,9 @@ class History:
         simulated: bool = False,
         at: float | None = None,
     ) -> Step:
-        """The step of that setting on this host and unit: the one that is there, or a new one with the next number."""
+        """The step of that setting on this host and unit: the one that is there, or a new one with the next
+        number.
+        """
         raise NotImplementedError
 
     def steps(
@@ -44,7 +47,9 @@ class History:
         raise NotImplementedError
 
     def delete_step(self, step_id: int) -> None:
-        """The step with its bursts, points, quality results and notes. Raw record files are left to the caller."""
+        """The step with its bursts, points, quality results and notes. Raw record files are left to the
+        caller.
+        """
         raise NotImplementedError
 
     # changes

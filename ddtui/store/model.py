@@ -86,7 +86,7 @@ class StoredBurst:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What one value of a knob showed so far, over all steps that had it: the best trusted point's numbers."""
+    """What one value of a knob showed so far, over all steps that had it."""
 
     knob: str
     value: str | None

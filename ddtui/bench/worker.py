@@ -1,0 +1,534 @@
+"""The load itself: sends requests and stamps what arrives. One worker, run here and on the inference host.
+
+`run(job)` keeps `job["slots"]` requests in flight until the job's requests are sent, its time is up or its
+numbers are tight enough, and writes JSON lines to stdout: `hello`, `tick` twice a second, `record` for
+every request as it ends, `unfilled` when the first slot found nothing more to send, and `end`. SIGTERM,
+SIGINT, SIGHUP or a closed stdout cancel: requests in flight are aborted by rid and reported with what had
+come.
+
+Arrival is stamped in `data_received` before anything else happens; bytes are only kept. Framing is undone
+when a response seems to end, events are read in idle moments. Needs Python 3.9 and the standard library;
+takes uvloop and orjson when they are there. `ddtui/bench/load.py` sends it, with what it imports, to
+`python -`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+import os
+import platform
+import queue
+import signal
+import socket
+import sys
+import threading
+import time
+from collections import deque
+from typing import Any
+
+from ddtui.bench.answer import Answer, outcome, streams
+from ddtui.bench.http_stream import MalformedResponse, ResponseReader
+
+now = time.monotonic_ns
+END = b"\r\n\r\n"  # a chunked response ends so; so may other data, which is looked at then
+DIGEST_AT = 262_144  # bytes that one stream may pile up unread
+SLICE = 1_000_000  # ns of reading events at a time
+PAUSE = 0.003  # s between such slices
+TICK = 0.5
+BUCKET = 50_000  # ns, width of the lag histogram's buckets
+GRACE = 2.0  # s for aborted requests to end by themselves
+
+
+class Exchange:
+    """One request and what came back, with arrival times."""
+
+    def __init__(self, request: dict[str, Any], api: str) -> None:
+        self.request = request
+        self.api = api
+        self.sent = 0
+        self.ended = 0
+        self.heard = 0  # when the last byte came
+        self.raw: list[tuple[int, bytes]] = []  # as it arrived
+        self.pile = 0  # bytes in raw
+        self.streaming = False  # the head has come, and the body is chunked
+        self.lost = ""  # why the connection ended before the response did
+        self.stalled = False
+        self.cancelled = False
+        self.retried = False
+        self.reader = ResponseReader()
+        self.answer = Answer(api)
+        self.malformed = ""
+        self.other = b""  # the body of an answer that is not a stream
+        self._bodies: list[tuple[int, bytes]] = []  # without framing, events not read
+
+    def frame(self) -> None:
+        """Undo the framing of what has come."""
+        raw, self.raw, self.pile = self.raw, [], 0
+        for at, data in raw:
+            try:
+                body = self.reader.feed(data)
+            except MalformedResponse as problem:
+                self.malformed = str(problem)
+                return
+            if body:
+                self._bodies.append((at, body))
+        self.streaming = self.reader.chunked
+
+    def digest(self) -> None:
+        """Read the events of what has come."""
+        if self.raw:
+            self.frame()
+        bodies, self._bodies = self._bodies, []
+        if self.reader.status == 200 and streams(self.reader.headers.get("content-type", "")):
+            for at, body in bodies:
+                self.answer.feed(at, body)
+        elif len(self.other) < 65_536:
+            self.other += b"".join(body for _, body in bodies)
+
+    def record(self) -> dict[str, Any]:
+        """All of it, once it is over."""
+        self.digest()
+        answer = self.answer
+        answer.end(self.ended)
+        result, message = outcome(
+            answer,
+            status=self.reader.status,
+            content_type=self.reader.headers.get("content-type", ""),
+            body=self.other,
+            framed=self.reader.complete,
+            lost=self.lost,
+        )
+        if result != "ok":
+            if self.cancelled:
+                result, message = "aborted", "cancelled"
+            elif self.stalled and result != "http error":
+                result, message = "stalled", self.lost
+            elif self.malformed:
+                result, message = "malformed", self.malformed
+        return {
+            "kind": "record",
+            "index": self.request["index"],
+            "rid": self.request["rid"],
+            "warm_up": bool(self.request.get("warm_up")),
+            "outcome": result,
+            "message": message,
+            "status": self.reader.status,
+            "sent": self.sent,
+            "ended": self.ended,
+            "arrivals": [(at - self.sent) // 1000 for at in answer.times],
+            "counts": answer.counts,
+            "prompt_tokens": answer.prompt_tokens,
+            "output_tokens": answer.output_tokens,
+            "cached_tokens": answer.cached_tokens,
+            "verify_steps": answer.verify_steps,
+            "accepted_drafts": answer.accepted_drafts,
+            "histogram": answer.histogram,
+            "finish": answer.finish,
+            "retried": self.retried,
+            "bytes": self.reader.received,
+            "text": answer.text,
+            "output_ids": answer.output_ids,
+        }
+
+
+class Wire(asyncio.Protocol):
+    """One connection; carries one exchange at a time."""
+
+    def __init__(self, load: Load) -> None:
+        self._load = load
+        self._transport: Any = None
+        self._exchange: Exchange | None = None
+        self._over: Any = None  # the future of the exchange
+        self.open = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = transport
+        self.open = True
+
+    async def carry(self, exchange: Exchange, request: bytes) -> None:
+        """Send the request and return when its response is over, one way or another."""
+        self._over = self._load.loop.create_future()
+        self._exchange = exchange
+        exchange.sent = exchange.heard = now()
+        if self.open:
+            self._transport.write(request)
+        else:
+            self._end("the connection was closed before the request was sent")
+        await self._over
+
+    def data_received(self, data: bytes) -> None:
+        at = now()
+        load = self._load
+        if not load.turn:
+            load.turn = at
+            load.loop.call_soon(load.turn_over)
+        load.turn_chunks += 1
+        exchange = self._exchange
+        if exchange is None:
+            self.close()  # nothing was asked
+            return
+        exchange.heard = at
+        exchange.raw.append((at, data))
+        exchange.pile += len(data)
+        if not exchange.streaming or len(data) < 8 or data.endswith(END):
+            self._look(exchange)
+        elif exchange.pile > DIGEST_AT:
+            exchange.digest()
+
+    def _look(self, exchange: Exchange) -> None:
+        exchange.frame()
+        if exchange.malformed:
+            self.close()
+            self._end("")
+        elif exchange.reader.complete:
+            if not exchange.reader.keep_alive or exchange.reader.leftover:
+                self.close()
+            self._end("")
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self.open = False
+        exchange = self._exchange
+        if exchange is None:
+            return
+        exchange.frame()
+        exchange.reader.end()
+        self._end(
+            "" if exchange.reader.complete else _why(problem, "the connection was closed by the server")
+        )
+
+    def _end(self, lost: str) -> None:
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None:
+            exchange.ended = now()
+            exchange.lost = exchange.lost or lost
+            self._over.set_result(None)
+
+    def close(self) -> None:
+        self.open = False
+        if self._transport is not None:
+            self._transport.close()
+
+    def give_up(self, why: str) -> None:
+        """End the exchange now."""
+        if self._exchange is not None:
+            self._exchange.lost = why
+        self.open = False
+        self._transport.abort()
+        self._end(why)
+
+
+class Load:
+    """Keeps the slots filled."""
+
+    def __init__(self, job: dict[str, Any], loop: asyncio.AbstractEventLoop, out: Out) -> None:
+        self.job = job
+        self.loop = loop
+        self.out = out
+        self.turn = 0  # when this turn of the loop began to take in data; 0: it has not
+        self.turn_chunks = 0
+        self.stopping = ""  # why no more is sent
+        self._waiting = deque(job["requests"])
+        self._pieces = [piece.encode() for piece in job["pieces"]]
+        self._live: dict[Exchange, Wire] = {}
+        self._finished: deque[Exchange] = deque()
+        self._digesting = False
+        self._lags = [0] * 20_000  # chunks that waited so many buckets for their stamp
+        self._late = [0] * 20_000  # timers that came so many buckets late
+        self._began = 0
+        self._unfilled = False
+        self._failures = 0  # in a row
+        self._samples: list[float] = []  # s per token of measured requests
+        self._chunks = 0
+        self._slots: list[asyncio.Task[None]] = []
+        self._ending: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        self._began = now()
+        self.out.put({"kind": "hello", "at": self._began, "pid": os.getpid(), **_what_runs(self.loop)})
+        watch = self.loop.create_task(self._watch())
+        beat = self.loop.create_task(self._beat())
+        self._slots = [self.loop.create_task(self._slot()) for _ in range(self.job["slots"])]
+        try:
+            await asyncio.gather(*self._slots)
+            if self._ending is not None:
+                await self._ending
+        finally:
+            watch.cancel()
+            beat.cancel()
+        while self._finished:
+            self._report(self._finished.popleft())
+        self.out.put(
+            {
+                "kind": "end",
+                "at": now(),
+                "why": self.stopping or "all sent",
+                "lag_p99_ms": self._lag(),
+                "chunks": self._chunks,
+                "cpu_s": round(time.process_time(), 3),
+            }
+        )
+
+    def cancel(self) -> None:
+        """Send no more, and end what is in flight."""
+        if self.stopping == "cancelled":
+            return
+        self.stopping = "cancelled"
+        for exchange in self._live:
+            exchange.cancelled = True
+        self._ending = self.loop.create_task(self._end_all())
+
+    async def _slot(self) -> None:
+        wire: Wire | None = None
+        while True:
+            if self._waiting and not self.stopping:
+                request = self._waiting.popleft()
+            else:
+                if not self._unfilled:
+                    self._unfilled = True
+                    self.out.put({"kind": "unfilled", "at": now()})
+                break
+            exchange = Exchange(request, self.job["api"])
+            wire = await self._send(exchange, wire)
+            self._live.pop(exchange, None)
+            self._finished.append(exchange)
+            if not self._digesting:
+                self._digesting = True
+                self.loop.call_later(PAUSE, self._digest)
+        if wire is not None:
+            wire.close()
+
+    async def _send(self, exchange: Exchange, wire: Wire | None) -> Wire | None:
+        """Carry the exchange out; the connection if it can be used again."""
+        request = self._request(exchange.request)
+        reused = wire is not None
+        while True:
+            if wire is None or not wire.open:
+                exchange.sent = now()
+                try:
+                    wire = await self._connect()
+                except (OSError, asyncio.TimeoutError) as problem:  # noqa: UP041 (two classes before 3.11)
+                    exchange.lost = _why(problem, "no connection")
+                    exchange.ended = now()
+                    return None
+            self._live[exchange] = wire
+            await wire.carry(exchange, request)
+            unheard = not exchange.reader.received and not exchange.stalled
+            if not (reused and unheard and not exchange.malformed) or self.stopping:
+                return wire if wire.open else None
+            # a server may close an idle connection just when it is used again: once more, on a new one
+            reused, wire = False, None
+            exchange.retried, exchange.lost = True, ""
+            exchange.reader = ResponseReader()
+
+    async def _connect(self) -> Wire:
+        address = self.job["address"]
+        if address.get("uds"):
+            connecting = self.loop.create_unix_connection(lambda: Wire(self), address["uds"])
+        else:
+            connecting = self.loop.create_connection(lambda: Wire(self), address["host"], address["port"])
+        _, wire = await asyncio.wait_for(connecting, 30)
+        return wire
+
+    def _request(self, request: dict[str, Any]) -> bytes:
+        job = self.job
+        head = job["head"].replace("%rid%", request["rid"])
+        body = job["separator"].encode().join(self._pieces[at] for at in request["pieces"])
+        return _http(job, job["path"], head.encode() + body + job["tail"].encode())
+
+    # what happens beside the slots
+
+    async def _watch(self) -> None:
+        """Ticks, time limits and the end of the run."""
+        job = self.job
+        while True:
+            await asyncio.sleep(TICK)
+            at = now()
+            for exchange, wire in list(self._live.items()):
+                quiet, age = (at - exchange.heard) / 1e9, (at - exchange.sent) / 1e9
+                limit = job["idle"] if exchange.heard > exchange.sent else job["first"]
+                if quiet > limit or age > job["deadline"]:
+                    exchange.stalled = True
+                    wire.give_up(
+                        f"nothing came for {quiet:.0f} s"
+                        if quiet > limit
+                        else f"not finished after {age:.0f} s"
+                    )
+            if not self.stopping and (at - self._began) / 1e9 > job["max_seconds"]:
+                self.stopping = "time is up"
+            self.out.put(
+                {
+                    "kind": "tick",
+                    "at": at,
+                    "running": len(self._live),
+                    "chunks": self._chunks,
+                    "lag_p99_ms": self._lag(),
+                }
+            )
+            if self.out.closed:
+                self.cancel()
+
+    async def _beat(self) -> None:
+        """How late the loop comes to a timer, beyond the 1 ms that a timer may be off."""
+        while True:
+            due = now() + 21_000_000
+            await asyncio.sleep(0.02)
+            self._late[min(max(0, now() - due) // BUCKET, 19_999)] += 1
+
+    def turn_over(self) -> None:
+        """The loop has taken in all that was ready: the last chunk waited that long for its stamp."""
+        self._lags[min((now() - self.turn) // BUCKET, 19_999)] += self.turn_chunks
+        self._chunks += self.turn_chunks
+        self.turn = self.turn_chunks = 0
+
+    def _lag(self) -> float | None:
+        lags = [lag for lag in (_p99(self._lags), _p99(self._late)) if lag is not None]
+        return max(lags) if lags else None
+
+    def _digest(self) -> None:
+        until = now() + SLICE
+        while self._finished and now() < until:
+            self._report(self._finished.popleft())
+        self._digesting = bool(self._finished)
+        if self._digesting:
+            self.loop.call_later(PAUSE, self._digest)
+
+    def _report(self, exchange: Exchange) -> None:
+        record = exchange.record()
+        self.out.put(record)
+        if record["outcome"] == "ok":
+            self._failures = 0
+            if not exchange.request.get("warm_up") and record["output_tokens"]:
+                self._samples.append((exchange.ended - exchange.sent) / record["output_tokens"])
+                self._enough()
+        else:
+            self._failures += 1
+            if self._failures >= self.job["give_up_after"] and not self.stopping:
+                self.stopping = f"{self._failures} requests in a row failed"
+
+    def _enough(self) -> None:
+        """Stop when there are enough samples and the mean's 95 % interval is as narrow as asked."""
+        precision, n = self.job.get("precision"), len(self._samples)
+        if not precision or self.stopping or n < max(self.job["minimum"], 8):
+            return
+        mean = sum(self._samples) / n
+        deviation = (sum((sample - mean) ** 2 for sample in self._samples) / (n - 1)) ** 0.5
+        if 1.96 * deviation / n**0.5 <= precision * mean:
+            self.stopping = "enough"
+
+    # cancelling
+
+    async def _end_all(self) -> None:
+        await self._abort()
+        await asyncio.wait(self._slots, timeout=GRACE)
+        for wire in list(self._live.values()):
+            wire.give_up("cancelled")
+
+    async def _abort(self) -> None:
+        """Ask the server to abort by rid; rids match by prefix. Closing the connections does the rest."""
+        if not self.job.get("abort"):
+            return
+        try:
+            wire = await self._connect()
+            exchange = Exchange({"rid": "", "index": -1}, self.job["api"])
+            body = json.dumps({"rid": self.job["abort"]}).encode()
+            await asyncio.wait_for(wire.carry(exchange, _http(self.job, "/abort_request", body)), GRACE)
+            wire.close()
+        except (OSError, asyncio.TimeoutError):  # noqa: UP041
+            pass
+
+
+class Out:
+    """Writes JSON lines from a thread of its own, so that a slow reader never holds up the loop."""
+
+    def __init__(self, fd: int) -> None:
+        self.closed = False
+        self._fd = fd
+        self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+        self._thread.start()
+
+    def put(self, value: dict[str, Any]) -> None:
+        self._lines.put(value)
+
+    def finish(self) -> None:
+        self._lines.put(None)
+        self._thread.join(30)
+
+    def _write(self) -> None:
+        while True:
+            value = self._lines.get()
+            if value is None:
+                return
+            data = json.dumps(value, separators=(",", ":")).encode() + b"\n"
+            while data and not self.closed:
+                try:
+                    data = data[os.write(self._fd, data) :]
+                except OSError:
+                    self.closed = True
+
+
+def _http(job: dict[str, Any], path: str, body: bytes) -> bytes:
+    lines = [
+        f"POST {path} HTTP/1.1",
+        f"host: {job['host_header']}",
+        "content-type: application/json",
+        "accept-encoding: identity",
+        f"content-length: {len(body)}",
+        *job["headers"],
+    ]
+    return "\r\n".join(lines).encode("latin-1") + END + body
+
+
+def _p99(histogram: list[int]) -> float | None:
+    """ms; None without samples."""
+    total = sum(histogram)
+    if not total:
+        return None
+    left = total * 0.01
+    for at in range(len(histogram) - 1, -1, -1):
+        left -= histogram[at]
+        if left < 0:
+            return round((at + 1) * BUCKET / 1e6, 3)
+    return 0.0
+
+
+def _why(problem: BaseException | None, otherwise: str) -> str:
+    if problem is None:
+        return otherwise
+    if isinstance(problem, asyncio.TimeoutError):
+        return "no connection within 30 s"
+    if isinstance(problem, OSError) and problem.errno and not isinstance(problem, socket.gaierror):
+        return os.strerror(problem.errno).lower() if problem.errno > 0 else str(problem)
+    return str(problem) or type(problem).__name__
+
+
+def _what_runs(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
+    return {
+        "python": platform.python_version(),
+        "loop": type(loop).__module__.split(".")[0],
+        "orjson": "orjson" in sys.modules,
+        "machine": platform.node(),
+    }
+
+
+def run(job: dict[str, Any]) -> None:
+    """Carry the job out and write its JSON lines to stdout."""
+    out = Out(1)
+    try:
+        import uvloop
+
+        loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+    except ImportError:
+        loop = asyncio.new_event_loop()
+    load = Load(job, loop, out)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(number, load.cancel)
+    gc.collect()
+    gc.disable()  # nothing here makes cycles in number, and a collection would show as a gap
+    try:
+        loop.run_until_complete(load.run())
+    finally:
+        out.finish()
+        loop.close()
