@@ -265,11 +265,9 @@ class CommandHost(ABC):
 
     # -- follow --------------------------------------------------------------------------------------------
     @asynccontextmanager
-    async def follow(self, argv: Sequence[str], *, sudo: bool = False) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Run a command that keeps talking; yields its stdout line by line, without the newline.
-
-        With `sudo`: only where sudo asks for no password.
-        """
+    async def follow(
+        self, argv: Sequence[str], *, stdin: bytes | None = None, sudo: bool = False
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
         if self._followers >= FOLLOWERS:
             raise HostError(f"ddtui follows no more than {FOLLOWERS} commands at a time on one host")
         self._followers += 1
@@ -280,12 +278,13 @@ class CommandHost(ABC):
             with self._logged([command]) as log:
                 process = await self._open(shell.encode(shell.Script(marker, (words,), single=True)))
                 errors = bytearray()
-                reader = asyncio.create_task(_collect(process.read_error, errors, 65536))
+                reader = asyncio.create_task(_tail(process.read_error, errors))
+                feeder = asyncio.create_task(_feed(process, stdin or b""))
                 try:
-                    process.write_eof()
                     yield self._lines(process, marker, log, errors, reader)
                 finally:
                     reader.cancel()
+                    feeder.cancel()
                     await self._ended(process)
         finally:
             self._followers -= 1
@@ -401,9 +400,7 @@ class CommandHost(ABC):
                 await asked.wait()
                 await process.write(prompt.answer)
             if not terminal:
-                if stdin:
-                    await process.write(stdin)
-                process.write_eof()
+                await _feed(process, stdin)
 
         async def talk() -> int | None:
             async with asyncio.TaskGroup() as group:
@@ -492,6 +489,20 @@ async def _collect(
         into += data
         if look:
             look()
+
+
+async def _tail(read: Callable[[], Coroutine[Any, Any, bytes]], into: bytearray, keep: int = 65536) -> None:
+    """Read to the end; of much, only the start and the newest part are kept."""
+    while data := await read():
+        into += data
+        if len(into) > 2 * keep:
+            del into[keep // 2 : len(into) - keep // 2]
+
+
+async def _feed(process: Process, stdin: bytes) -> None:
+    if stdin:
+        await process.write(stdin)
+    process.write_eof()
 
 
 def _register(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], None]) -> Callable[[], None]:

@@ -1,4 +1,4 @@
-"""Which host keys are known: looked up by ourselves, since the ways a look-up can fail call for different words.
+"""Which host keys are known: looked up by ourselves, since each way to fail calls for words of its own.
 
 Reads known_hosts files as OpenSSH does: several names, wildcards and negation, `[host]:port`, hashed names,
 `@cert-authority` and `@revoked`. A line that cannot be read is reported and passed over, as OpenSSH does.
@@ -87,7 +87,7 @@ class KnownHosts:
         return Answer.OTHER_TYPE if plain else Answer.UNKNOWN
 
     def algorithms(self) -> list[str]:
-        """Host key algorithms in the order to propose: what is known first, so that a known key is presented."""
+        """Host key algorithms to propose: what is known first, so that a known key is presented."""
         every = asyncssh.public_key.get_default_public_key_algs()
         certificates = asyncssh.public_key.get_default_certificate_algs() if self.authorities else []
         known = {entry.algorithm for entry in self.of(Marker.NONE)}
