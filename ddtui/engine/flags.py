@@ -1,8 +1,8 @@
 """The flags that one installed SGLang accepts, and how its parser reads a command line.
 
 A `FlagTable` is made from what the probe read in the source on the host; nothing about flags is assumed from
-a version number. `resolve` and `validate` follow argparse: unique prefixes, `--flag=value`, repeated flags (the
-last wins), aliases, deprecated names, switches, flags with several values.
+a version number. `resolve` and `validate` follow argparse: unique prefixes, `--flag=value`, repeated flags
+(the last wins), aliases, deprecated names, switches, flags with several values.
 """
 
 from __future__ import annotations

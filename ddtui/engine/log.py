@@ -1,7 +1,7 @@
 """One line of SGLang's log, read: what kind it is and what it says.
 
-Formats: the sources of 0.5.9 to 0.5.23 and real logs of 0.5.11. A line begins with `[DATE TIME RANKS] ` and has
-no level; tqdm bars, tracebacks and Python warnings have no prefix. A tqdm bar is rewritten with `\\r`, so one
+Formats: the sources of 0.5.9 to 0.5.23 and real logs of 0.5.11. A line begins with `[DATE TIME RANKS] `, without
+a level; tqdm bars, tracebacks and Python warnings have no prefix. A tqdm bar is rewritten with `\\r`, so one
 line of a file, or one journal entry, may hold hundreds of its states, and a log line glued to the last.
 """
 
@@ -73,7 +73,8 @@ class LogLine:
 
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _PREFIX = re.compile(
-    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?)(?P<rank>(?: [A-Z][A-Z_]*\d+)*)\] ?(?P<text>.*)",
+    r"\[(?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d{1,6})?)(?P<rank>(?: [A-Z][A-Z_]*\d+)*)\]"
+    r" ?(?P<text>.*)",
     re.S,
 )
 _GLUED = re.compile(r"(?<=[\])])(?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]*\] )")
@@ -179,7 +180,8 @@ def _bare(text: str) -> tuple[Kind, Level, dict[str, Any]] | None:
     if warning:
         return Kind.WARNING, Level.WARNING, {"type": warning["type"]}
     raised = re.match(
-        r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure))(?:: (?P<message>.*))?$",
+        r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Failure))"
+        r"(?:: (?P<message>.*))?$",
         text,
     )
     if raised:
@@ -220,7 +222,7 @@ def _overridden(text: str) -> dict[str, Any]:
     named = re.search(
         r"--(?P<flag>[a-z][a-z0-9-]+)|\b(?P<field>(?:speculative|disable|enable|max)_\w+)", text
     )
-    if "Overlap schedule" in text:
+    if "overlap schedule" in text.lower():
         return {"argument": "disable_overlap_schedule", "became": True}
     return {"argument": (named["flag"] or named["field"]).replace("-", "_")} if named else {}
 
@@ -317,8 +319,8 @@ _RULES = (
     _rule(r"^Load weight end\.", Kind.LOAD_END, _load_end),
     _rule(r"^Using KV cache dtype: (?P<dtype>\S+)", Kind.KV_DTYPE, _groups),
     _rule(
-        r"^(?P<label>.*?)(?: is allocated| VA upper bound)\. (?:dtype: (?P<dtype>\S+), )?#tokens: (?P<tokens>\d+), "
-        rf"(?:KV size: {_GB.format('kv')}|K size: {_GB.format('k')}, V size: {_GB.format('v')})",
+        r"^(?P<label>.*?)(?: is allocated| VA upper bound)\. (?:dtype: (?P<dtype>\S+), )?#tokens: (?P<tokens>\d+)"
+        rf", (?:KV size: {_GB.format('kv')}|K size: {_GB.format('k')}, V size: {_GB.format('v')})",
         Kind.KV_POOL,
         _groups,
     ),
@@ -336,7 +338,7 @@ _RULES = (
         _equals,
     ),
     _rule(
-        r"Attention backend not (?:specified|explicitly)|^Use (?P<backend>\w+) (?:as the )?.*attention backend",
+        r"Attention backend not (?:specified|explicitly).*?Use (?P<backend>\w+)|^Use \w+ .*attention backend",
         Kind.BACKEND,
         _groups,
     ),

@@ -1,7 +1,7 @@
 """A start of SGLang as a progress that never goes back, from its log lines, in both known orders.
 
-Up to 0.5.13 the target goes through weights, KV pool and CUDA graphs before the drafter begins; from 0.5.14 on
-both load their weights first, then come both pools, then all graphs. So the bar adds up what is done, in
+Up to 0.5.13 the target goes through weights, KV pool and CUDA graphs before the drafter begins; from 0.5.14
+on both load their weights first, then come both pools, then all graphs. So the bar adds up what is done, in
 whatever order it comes.
 """
 
