@@ -1,8 +1,20 @@
-"""What bursts showed: accept length and time per step against context. Evidence, never a proof by itself."""
+"""What bursts showed: accept length and time per step against context. Evidence, never a proof by itself.
+
+A window that is in force keeps the draft's time per step flat beyond the window; one that is not lets it grow. A
+window-trained drafter that sees more than its window loses acceptance there. But both can have other causes.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+from ddtui.bench.model import Estimate
+from ddtui.tuning.context import Tuning
+from ddtui.tuning.model import Layer, Reading
+from ddtui.tuning.survey import Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -11,3 +23,99 @@ class Measured:
 
     cells: int
     text: tuple[str, ...]  # each a sentence with its uncertainty and sample count
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One measured cell, as far as the window question needs it."""
+
+    concurrency: int
+    context: int
+    workload: str
+    accept: Estimate | None
+    step_ms: Estimate | None
+
+
+def read(ctx: Tuning, survey: Survey) -> Reading[Measured]:
+    """The bursts of this very setting, from the history."""
+    from ddtui.store.model import HistoryError
+    from ddtui.tuning import steps
+
+    if ctx.history is None:
+        return Reading(Layer.MEASURED, problem="no history is kept", read_at=time.time())
+    setting = steps.setting_of(ctx, survey)
+    if setting is None:
+        return Reading(
+            Layer.MEASURED, problem="nothing runs that could have been measured", read_at=time.time()
+        )
+    try:
+        number = next(
+            (s.number for s in ctx.history.steps(ctx.host.name, ctx.unit) if s.identity == setting.identity),
+            None,
+        )
+        points = ctx.history.points(ctx.host.name, ctx.unit, steps=[number]).get(number, []) if number else []
+    except HistoryError as error:
+        return Reading(Layer.MEASURED, problem=str(error), read_at=time.time())
+    samples = [sample for point in points if (sample := _sample(point))]
+    if not samples:
+        return Reading(Layer.MEASURED, problem="no burst of this setting yet", read_at=time.time())
+    window = survey.drafter.value.window if survey.drafter.value else None
+    return Reading(Layer.MEASURED, judge(samples, window), read_at=time.time())
+
+
+def judge(samples: Sequence[Sample], window: int | None) -> Measured:
+    """What the samples say of the window: the shortest context against the longest, at the same load."""
+    lines = []
+    loads = dict.fromkeys((s.concurrency, s.workload) for s in samples)
+    for concurrency, workload in loads:
+        same = sorted(
+            (s for s in samples if (s.concurrency, s.workload) == (concurrency, workload)),
+            key=lambda s: s.context,
+        )
+        if len(same) < 2:
+            continue
+        near, far = same[0], same[-1]
+        if window is not None and not near.context <= window < far.context:
+            continue
+        load = f"C={concurrency}, {workload}"
+        if near.accept and far.accept:
+            lines.append(_compare("accept length", "", near, far, near.accept, far.accept, load))
+        if near.step_ms and far.step_ms:
+            lines.append(_compare("time per step", " ms", near, far, near.step_ms, far.step_ms, load))
+    if not lines:
+        where = f" with contexts on both sides of {window}" if window else " at two context lengths"
+        lines.append(f"{len(samples)} cells measured, none of them{where}: they say nothing of the window")
+    return Measured(len(samples), tuple(lines))
+
+
+def _compare(what: str, unit: str, near: Sample, far: Sample, a: Estimate, b: Estimate, load: str) -> str:
+    """A sentence that says whether two estimates differ, by their 95 % intervals."""
+    if a.high < b.low:
+        verdict = f"grows by {b.value / a.value - 1:.0%}"
+    elif b.high < a.low:
+        verdict = f"falls by {1 - b.value / a.value:.0%}"
+    else:
+        verdict = "no difference that these samples can show"
+    return (
+        f"{what} {a.value:.2f} [{a.low:.2f}, {a.high:.2f}]{unit} at {near.context} tokens, {b.value:.2f} "
+        f"[{b.low:.2f}, {b.high:.2f}]{unit} at {far.context} ({load}, n={a.n} and {b.n}): {verdict}"
+    )
+
+
+def _sample(point: Mapping[str, Any]) -> Sample | None:
+    cell = point.get("cell")
+    if not isinstance(cell, Mapping):
+        return None
+    return Sample(
+        int(cell["concurrency"]),
+        int(cell["context"]),
+        str(cell.get("workload", "")),
+        _estimate(point.get("accept_length")),
+        _estimate(point.get("step_ms")),
+    )
+
+
+def _estimate(value: Any) -> Estimate | None:
+    if not isinstance(value, Mapping) or value.get("value") is None:
+        return None
+    return Estimate(float(value["value"]), float(value["low"]), float(value["high"]), int(value["n"]))

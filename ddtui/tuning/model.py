@@ -114,7 +114,19 @@ class FileEdit:
     path: str
     before: bytes | None
     after: bytes | None
-    ours: bool  # ddtui's own drop-in (no backup) or the operator's file (backup beside it)
+    ours: bool  # ddtui's own drop-in, or a file of the operator's
+    like: str | None = None  # for a new file: the existing one whose owner and mode it takes
+
+
+@dataclass(frozen=True, slots=True)
+class FileTrace:
+    """What a change did to one file, by hashes; the contents are kept on the host, with the file's own rights."""
+
+    path: str
+    before: str | None  # sha256; None: it did not exist
+    after: str | None  # sha256; None: it was removed
+    ours: bool
+    like: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +158,7 @@ class Plan:
     exec_start_after: tuple[
         tuple[str, ...], ...
     ] = ()  # what systemd must hold after the reload; (): not known
-    undoes: str | None = None  # the change that this plan takes back; None: a plain change
+    restores: str | None = None  # a roll back: the change whose setting it leads to ("": before every change)
 
 
 class Phase(StrEnum):
@@ -209,11 +221,12 @@ class ChangeRecord:
     unit: str
     turns: tuple[Turn, ...]
     why: str
-    edits: tuple[FileEdit, ...]
-    argv_before: tuple[str, ...]
-    argv_after: tuple[str, ...]
+    files: tuple[FileTrace, ...]
+    argv_before: tuple[str, ...]  # redacted
+    argv_after: tuple[str, ...]  # redacted
     phase: Phase  # VERIFIED, ROLLED_BACK, STRANDED, or where it was cut
     result: str
     seconds_to_ready: float | None = None
-    undoes: str | None = None  # the change that this one took back
-    restarted: bool = True  # whether the running server was touched
+    restores: str | None = None  # the change whose setting it went back to; "": the one before every change
+    invocation: str = ""  # systemd's InvocationID when it began
+    loads: str = ""  # hash of the command line that systemd must hold after the reload

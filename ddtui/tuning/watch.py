@@ -1,26 +1,42 @@
-"""Watching a host and its service: one frozen `WatchState` after another, for whoever subscribes."""
+"""Watching a host and its service: one frozen `WatchState` after another, for whoever subscribes.
+
+Every two seconds a cheap look (systemd's status, the times of the files, the lock: two round trips side by side) and
+the server's own load. A layer is read again only when something moved that it rests on.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from ddtui.host.base import Link
+from ddtui.engine.api import ApiError
+from ddtui.host.base import HostError, Link, LinkLost, LinkState, Unreachable
+from ddtui.sanitize import sanitize
+from ddtui.store.model import HistoryError
+from ddtui.tuning import change, doctor, layers, lock, place, steps, verdicts
+from ddtui.tuning import survey as surveys
 from ddtui.tuning.change import Pending
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.lock import LockState
 from ddtui.tuning.model import KnobRow, Layer, Verdict
+from ddtui.tuning.place import Place
 from ddtui.tuning.survey import Survey
 
 if TYPE_CHECKING:
     from ddtui.engine.api import Loads
     from ddtui.host.service import ServiceStatus
 
+INTERVAL = 2.0  # seconds
+PENDING_EVERY = 30.0  # seconds between looks for a change that was cut
+NOTICES = 50
+
 
 @dataclass(frozen=True, slots=True)
 class WatchState:
-    """Everything known of the host at one moment. Nothing here is younger than its own `read_at`."""
+    """Everything known of the host at one moment. Nothing here is younger than its own time."""
 
     link: Link
     survey: Survey | None = None
@@ -35,28 +51,196 @@ class WatchState:
     pending: Pending | None = None  # a change that was cut
     read_only: str | None = None  # why nothing may be changed
     simulated: bool = False
-    problem: str | None = None  # why the last poll gave nothing
-    notices: tuple[str, ...] = field(default=())  # "unit changed by hand at 12:01:07", newest last
+    problem: str | None = None  # why the last look gave nothing
+    notices: tuple[str, ...] = field(
+        default=()
+    )  # what others did: "12:01:07 …/x.conf was changed", newest last
+
+    @property
+    def locked_by_other(self) -> str | None:
+        """Who else holds the lock, in words: until that ends, nothing may be changed from here."""
+        if self.lock is None or self.lock.ours:
+            return None
+        return f"{self.lock.owner} is at work here: {self.lock.purpose}"
 
 
 class Watch:
     """Polls cheaply, surveys when something moved, and survives the loss of the link."""
 
-    def __init__(self, ctx: Tuning, *, interval: float = 2.0) -> None:
-        raise NotImplementedError
+    def __init__(self, ctx: Tuning, *, interval: float = INTERVAL) -> None:
+        self._ctx = ctx
+        self._interval = interval
+        self._callbacks: list[Callable[[WatchState], None]] = []
+        self._state = WatchState(link=ctx.host.link, simulated=ctx.profile.simulated, read_only=_told(ctx))
+        self._wake = asyncio.Event()
+        self._surveying = asyncio.Lock()
+        self._place: Place | None = None
+        self._rights_known = False
+        self._pending_at = 0.0
 
     @property
     def state(self) -> WatchState:
-        raise NotImplementedError
+        return self._state
 
     def subscribe(self, callback: Callable[[WatchState], None]) -> Callable[[], None]:
         """Call back with every new state. Returns the function that ends it."""
-        raise NotImplementedError
+        self._callbacks.append(callback)
+        return lambda: self._callbacks.remove(callback) if callback in self._callbacks else None
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        raise NotImplementedError
+        end = self._ctx.host.on_link(self._on_link)
+        try:
+            while True:
+                if (
+                    self._state.link.state is LinkState.CONNECTED
+                    or self._ctx.host.link.state is LinkState.CONNECTED
+                ):
+                    await self._look()
+                self._wake.clear()
+                try:
+                    async with asyncio.timeout(self._interval):
+                        await self._wake.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            end()
 
     async def refresh(self, layer: Layer | None = None) -> None:
         """Survey now: all layers, or one."""
-        raise NotImplementedError
+        await self._guarded(lambda: self._survey(None if layer is None else frozenset({layer}), whole=True))
+
+    # looking
+
+    def _on_link(self, link: Link) -> None:
+        was = self._state.link.state
+        self._publish(link=link)
+        if link.state is LinkState.CONNECTED and was is not LinkState.CONNECTED:
+            self._pending_at = 0.0
+            self._wake.set()
+
+    async def _look(self) -> None:
+        """One look. What fails is said in `problem`; the next look tries again."""
+        await self._guarded(self._one_look)
+
+    async def _guarded(self, act: Callable[[], object]) -> None:
+        try:
+            done = act()
+            assert asyncio.iscoroutine(done)
+            await done
+            self._publish(link=self._ctx.host.link, problem=None)
+        except (LinkLost, Unreachable) as error:
+            self._publish(link=self._ctx.host.link, problem=sanitize(str(error)))
+        except TimeoutError:
+            self._publish(link=self._ctx.host.link, problem="the host did not answer in time")
+        except HostError as error:
+            self._publish(link=self._ctx.host.link, problem=sanitize(str(error)))
+
+    async def _one_look(self) -> None:
+        ctx, survey = self._ctx, self._state.survey
+        if self._place is None:
+            self._place = await place.find(ctx)
+        if not self._rights_known:
+            told = _told(ctx)
+            self._publish(read_only=told or await doctor.rights(ctx))
+            self._rights_known = True
+        if survey is None or survey.service is None:
+            await self._survey(None, whole=True)
+        else:
+            await self._glance(survey)
+        await asyncio.gather(self._read_lock(), self._read_loads())
+        if time.monotonic() - self._pending_at > PENDING_EVERY or self._state.pending is not None:
+            self._pending_at = time.monotonic()
+            self._publish(pending=await change.pending(ctx))
+
+    async def _glance(self, survey: Survey) -> None:
+        """systemd's status and the times of the files; the layers that rest on what moved are read again."""
+        looked, moved = await layers.look(self._ctx, survey)
+        self._publish(status=looked.status, status_at=time.time())
+        moved -= {Layer.SERVER, Layer.MEASURED}  # their numbers have a poll of their own
+        if looked.status is not None and not looked.status.running:
+            moved -= {Layer.PROCESS, Layer.JOURNAL} if survey.status == looked.status else frozenset()
+        if survey.server.value is None and looked.status is not None and looked.status.running:
+            moved |= {Layer.SERVER}
+        if moved:
+            self._notice(survey, looked)
+            await self._survey(moved | {Layer.SERVER, Layer.MEASURED}, whole=False)
+        else:
+            self._publish(survey=looked)
+
+    def _notice(self, before: Survey, after: Survey) -> None:
+        """Say what somebody else changed."""
+        if self._state.lock is not None and self._state.lock.ours:
+            return
+        said = []
+        for path, at in after.stamps.items():
+            was = before.changed_at.get(path)
+            if was is not None and was != at:
+                said.append(f"{path} {'is gone' if at == 0 else 'is new' if was == 0 else 'was changed'}")
+        old, new = before.status, after.status
+        if old and new and old.invocation_id != new.invocation_id:
+            said.append("the service was started anew")
+        if said:
+            clock = time.strftime("%H:%M:%S")
+            lines = tuple(f"{clock} {sanitize(text)}" for text in said)
+            self._publish(notices=(*self._state.notices, *lines)[-NOTICES:])
+
+    async def _survey(self, only: frozenset[Layer] | None, *, whole: bool) -> None:
+        async with self._surveying:
+            previous = None if whole and only is None else self._state.survey
+            survey = await surveys.read(self._ctx, previous, only)
+            judged = verdicts.judge(survey, self._ctx.profile)
+            self._publish(
+                survey=survey,
+                verdicts=judged,
+                knobs=surveys.knob_rows(survey, self._ctx),
+                status=survey.status,
+                status_at=survey.at,
+                step=self._step(survey, judged),
+            )
+
+    def _step(self, survey: Survey, judged: tuple[Verdict, ...]) -> int | None:
+        """The step in force: a setting counts once the server itself has answered for it."""
+        if survey.server.value is None:
+            return None
+        try:
+            step = steps.keep(self._ctx, survey, judged)
+        except HistoryError:
+            return self._state.step
+        return step.number if step else None
+
+    async def _read_lock(self) -> None:
+        assert self._place is not None
+        done = await self._ctx.host.batch(lock.look_commands(self._place))
+        self._publish(lock=lock.read_look(done))
+
+    async def _read_loads(self) -> None:
+        survey = self._state.survey
+        if (
+            survey is None
+            or survey.status is None
+            or not survey.status.running
+            or survey.server.value is None
+        ):
+            self._publish(loads=None)
+            return
+        try:
+            async with await layers.open_api(self._ctx, survey) as api:
+                loads = await api.loads()
+        except (ApiError, TimeoutError):
+            self._publish(loads=None)
+            return
+        self._publish(loads=loads, loads_at=time.time())
+
+    def _publish(self, **fields: object) -> None:
+        state = replace(self._state, **fields)  # type: ignore[arg-type]
+        if state == self._state:
+            return
+        self._state = state
+        for callback in tuple(self._callbacks):
+            callback(state)
+
+
+def _told(ctx: Tuning) -> str | None:
+    """Why this context is read-only before the host was asked."""
+    return ctx.read_only or ("the profile says read_only" if ctx.profile.read_only else None)

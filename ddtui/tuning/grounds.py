@@ -1,0 +1,65 @@
+"""What verdicts share: whether the service runs, what is pending, which steps to take. Pure."""
+
+from __future__ import annotations
+
+from ddtui.tuning import said
+from ddtui.tuning.model import Evidence, NextAction, Status
+from ddtui.tuning.said import Said
+from ddtui.tuning.survey import Survey
+
+RESTART = NextAction("restart", "restart the service")
+RELOAD = NextAction("restart", "reload systemd and restart the service")
+START = NextAction("restart", "start the service")
+
+
+def open_log(line: Evidence) -> NextAction:
+    return NextAction("open-log", "open the line in the journal", {"line": line.text, "time": line.source})
+
+
+def open_unit(survey: Survey) -> NextAction:
+    unit = survey.unit.value
+    return NextAction("open-unit", "look at the unit", {"file": (unit.file if unit else None) or ""})
+
+
+def clock(time: str | None) -> str:
+    """The time of day of a log line, as its source."""
+    return time.rpartition(" ")[2] if time else "journal"
+
+
+def name_of(survey: Survey) -> str:
+    """The engine in two words: SGLang 0.5.11."""
+    engine = survey.engine.value
+    return f"SGLang {engine.version}" if engine and engine.version else "the installed SGLang"
+
+
+def needs_reload(survey: Survey) -> bool:
+    return bool(survey.status and survey.status.need_daemon_reload)
+
+
+def not_running(survey: Survey) -> str | None:
+    """A sentence if systemd says that the service does not run; None: it runs, or that is not known."""
+    status = survey.status
+    if status is None:
+        return None
+    if status.sub_state == "auto-restart":
+        return (
+            f"the service is not running: its last start failed ({status.result}) and systemd will try again"
+        )
+    if status.active_state in ("active", "activating", "reloading", "deactivating"):
+        return None
+    result = f", result {status.result}" if status.result not in ("", "success") else ""
+    return f"the service is not running: {status.active_state} ({status.sub_state}{result})"
+
+
+def pending(survey: Survey, flag: str, unit: Said, process: Said) -> tuple[Status, str, NextAction] | None:
+    """The unit says one thing and the running process was started with another."""
+    if not (unit.known and process.known) or said.same(unit.value, process.value):
+        return None
+    words = f"the unit says {said.show(unit.value)}, the running process has {said.show(process.value)}"
+    if needs_reload(survey):
+        return Status.RELOAD_PENDING, f"{words}; systemd has not loaded the unit's files yet", RELOAD
+    return Status.RESTART_PENDING, f"{words}; it was started before that", RESTART
+
+
+def settle(survey: Survey) -> str:
+    return survey.process.problem or survey.unit.problem or "reading the unit and the process"

@@ -1,0 +1,417 @@
+"""The readers of a survey's layers. Each gives its fields of the `Survey`; none lets another one down.
+
+Commands of its own: `stat -L -c '%F|%s|%.9Y|%n' -- FILE…`, `cat -- FILE`, and `PYTHON - ARGS` with the engine room's
+probe on stdin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from ddtui.engine import drafter as drafters
+from ddtui.engine import evidence, installation
+from ddtui.engine.api import Api, ApiError, ServerInfo
+from ddtui.engine.drafter import DrafterConfig, DrafterError
+from ddtui.engine.evidence import JournalEvidence
+from ddtui.engine.installation import Installation, InstallationError
+from ddtui.host import journal as journals
+from ddtui.host import service as services
+from ddtui.host.base import Command, Completed, Host, HostError, LinkLost, Unreachable
+from ddtui.sanitize import sanitize
+from ddtui.tuning import said
+from ddtui.tuning.context import Tuning
+from ddtui.tuning.measured import Measured
+from ddtui.tuning.model import Layer, Reading
+from ddtui.tuning.survey import Survey
+
+T = TypeVar("T")
+
+PROBE_TIMEOUT = 30.0
+HTTP_TIMEOUT = 10.0
+STAT = ("stat", "-L", "-c", "%F|%s|%.9Y|%n", "--")
+FIRST_MINUTES = 600.0  # of a start's journal; the rest is read only if the server was not ready by then
+
+
+class Counted:
+    """A host that counts its round trips."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+        self.round_trips = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.host, name)
+
+    async def run(self, argv: Sequence[str], **how: Any) -> Completed:
+        self.round_trips += 1
+        return await self.host.run(argv, **how)
+
+    async def batch(self, commands: Sequence[Command], **how: Any) -> list[Completed]:
+        self.round_trips += 1
+        return await self.host.batch(commands, **how)
+
+
+def counted(ctx: Tuning) -> tuple[Tuning, Counted]:
+    """The context with a host that counts, and the counter."""
+    counter = Counted(ctx.host.host if isinstance(ctx.host, Counted) else ctx.host)
+    return replace(ctx, host=cast(Host, counter)), counter
+
+
+async def _layer(layer: Layer, act: Callable[[], Awaitable[T]]) -> Reading[T]:
+    """What `act` gives as that layer's reading; its failure is the layer's own. Only a lost link is raised."""
+    try:
+        value = await act()
+    except (LinkLost, Unreachable):
+        raise
+    except TimeoutError:
+        return Reading(
+            layer, problem=f"the host did not answer in time when the {layer} was read", read_at=time.time()
+        )
+    except (HostError, DrafterError, InstallationError, ApiError) as error:
+        return Reading(layer, problem=sanitize(str(error)), read_at=time.time())
+    return Reading(layer, value=value, read_at=time.time())
+
+
+class Missing(HostError):
+    """A layer has nothing to read: one sentence."""
+
+
+# what may have moved
+
+
+async def look(ctx: Tuning, previous: Survey) -> tuple[Survey, frozenset[Layer]]:
+    """A cheap look: systemd's status and the times of the files; what must be read again by that."""
+    status, stamps = await asyncio.gather(
+        services.read_status(ctx.host, ctx.service), stat(ctx, watched(ctx, previous))
+    )
+    return replace(previous, status=status, stamps=stamps), moved(previous, status, stamps)
+
+
+def moved(previous: Survey, status: services.ServiceStatus, stamps: Mapping[str, float]) -> frozenset[Layer]:
+    """Which layers must be read again, by systemd's status and the files' times now."""
+    again = {Layer.SERVER, Layer.MEASURED}
+    if previous.status is None or state_of(previous.status) != state_of(status):
+        again |= {Layer.UNIT, Layer.PROCESS, Layer.JOURNAL}
+    before = previous.changed_at
+    changed = {path for path, at in stamps.items() if path in before and before[path] != at}
+    drafter, engine, start = previous.drafter.value, previous.engine.value, previous.journal.value
+    if previous.unit.value is None or changed & {*previous.unit.value.files, *unit_folders(previous)}:
+        again |= {Layer.UNIT, Layer.PROCESS}
+    if previous.process.value is None:
+        again.add(Layer.PROCESS)
+    if drafter is None or drafter.path in changed:
+        again.add(Layer.DRAFTER)
+    if engine is None or changed & set(engine_files(engine)):
+        again.add(Layer.ENGINE)
+    if start is None or start.ready is None:
+        again.add(Layer.JOURNAL)
+    return frozenset(again)
+
+
+def state_of(status: services.ServiceStatus) -> tuple[object, ...]:
+    """What must stay the same for unit, process and journal to be still what they were."""
+    return (
+        status.load_state,
+        status.active_state,
+        status.sub_state,
+        status.invocation_id,
+        status.main_pid,
+        status.n_restarts,
+        status.need_daemon_reload,
+        status.fragment_path,
+        status.drop_in_paths,
+    )
+
+
+def follows(ctx: Tuning, survey: Survey, previous: Survey | None) -> frozenset[Layer]:
+    """What else must be read again because unit or process are others now."""
+    again = set()
+    if previous is None or drafter_of(ctx, survey) != previous.drafter_path:
+        again.add(Layer.DRAFTER)
+    if previous is None or python_of(survey) != previous.python:
+        again.add(Layer.ENGINE)
+    return frozenset(again)
+
+
+def watched(ctx: Tuning, survey: Survey) -> list[str]:
+    """The files and folders whose times tell that a layer must be read again."""
+    paths = [*(survey.unit.value.files if survey.unit.value else ()), *unit_folders(survey)]
+    if survey.drafter.value:
+        paths.append(survey.drafter.value.path)
+    if survey.engine.value:
+        paths += engine_files(survey.engine.value)
+    return list(dict.fromkeys(path for path in paths if path.startswith("/")))
+
+
+def unit_folders(survey: Survey) -> list[str]:
+    """The folders where a new drop-in would appear."""
+    unit = survey.unit.value
+    if unit is None or unit.unit is None:
+        return []
+    folders = [f"{base}/{unit.unit}.d" for base in ("/etc/systemd/system", "/run/systemd/system")]
+    if unit.scope == "user" and unit.fragment:
+        folders = [f"{unit.fragment}.d"]
+    return folders
+
+
+def engine_files(engine: Installation) -> list[str]:
+    """The files of an installation that decide what was read in it."""
+    base = engine.location
+    return [base, f"{base}/version.py", f"{base}/srt/server_args.py", *engine.files, *engine.ddtree.files]
+
+
+async def stat(ctx: Tuning, paths: Sequence[str]) -> dict[str, float]:
+    """When each file was last changed, by the host's clock: path -> unix time; 0 if it is not there."""
+    if not paths:
+        return {}
+    return parse_stat(await ctx.host.run((*STAT, *paths)), paths)
+
+
+def parse_stat(done: Completed, paths: Sequence[str]) -> dict[str, float]:
+    found = dict.fromkeys(paths, 0.0)
+    for line in done.out.splitlines():
+        parts = line.split("|", 3)
+        if len(parts) == 4 and parts[3] in found:
+            found[parts[3]] = float(parts[2])
+    return found
+
+
+# unit and process
+
+
+async def read_service(ctx: Tuning, survey: Survey) -> Survey:
+    """The survey with systemd's status, the unit and the process. Raises HostError when the host cannot be reached."""
+    knobs = tuple(knob.flag for knob in ctx.profile.knobs if knob.flag)
+    now = time.time()
+    try:
+        found = await services.read_service(ctx.host, ctx.service, knobs=knobs)
+    except (LinkLost, Unreachable):
+        raise
+    except (HostError, TimeoutError) as error:
+        problem = sanitize(str(error)) or "the host did not answer in time when the service was read"
+        return replace(
+            survey,
+            unit=Reading(Layer.UNIT, problem=problem, read_at=now),
+            process=Reading(Layer.PROCESS, problem=problem, read_at=now),
+        )
+    absent = f"systemd knows no unit {ctx.unit}" if not found.status.exists else ""
+    unit, process = found.problems.get("unit"), found.problems.get("process")
+    return replace(
+        survey,
+        status=found.status,
+        service=found,
+        stamps={**survey.stamps, **found.changed_at},
+        unit=Reading(
+            Layer.UNIT,
+            found.unit,
+            None if found.unit else unit or absent or "the unit could not be read",
+            now,
+        ),
+        process=Reading(
+            Layer.PROCESS,
+            found.process,
+            None if found.process else process or absent or "no server process runs under the unit",
+            now,
+        ),
+    )
+
+
+def argument(survey: Survey, flag: str) -> str | None:
+    """A flag's value that counts now: the running process's, else the unit's, else the server's."""
+    for word in (said.by_process(survey, flag), said.by_unit(survey, flag), said.by_server(survey, flag)):
+        if word.known and word.value is not None:
+            return word.value
+    return None
+
+
+# the drafter's config
+
+
+def drafter_of(ctx: Tuning, survey: Survey) -> str | None:
+    """The drafter's folder or repo id: what the flags name, else what the profile names. None: neither."""
+    return argument(survey, "--speculative-draft-model-path") or ctx.profile.drafter
+
+
+async def read_drafter(ctx: Tuning, survey: Survey) -> dict[str, Any]:
+    """config.json of the drafter, from its folder or from the service's Hugging Face cache."""
+    name = drafter_of(ctx, survey)
+
+    async def act() -> DrafterConfig:
+        if name is None:
+            algorithm = argument(survey, "--speculative-algorithm")
+            what = f"{algorithm} with no draft model" if algorithm else "no speculative decoding"
+            raise Missing(f"the flags name no drafter ({what}), nor does the profile")
+        if drafters.is_repo_id(name):
+            folder = await _in_cache(ctx, survey, name)
+        elif name.startswith("/"):
+            folder = name
+        else:
+            folder = f"{_folder(survey)}/{name}"
+        path = folder if folder.endswith(".json") else f"{folder.rstrip('/')}/config.json"
+        done = await ctx.host.run(("cat", "--", path))
+        if not done.ok:
+            raise Missing(f"the drafter's config cannot be read: {_words(done)}")
+        return drafters.parse(done.stdout, path)
+
+    reading = await _layer(Layer.DRAFTER, act)
+    return {"drafter": reading, "drafter_path": name}
+
+
+def _folder(survey: Survey) -> str:
+    """The folder that the service runs in."""
+    process, unit = survey.process.value, survey.unit.value
+    return ((process.cwd if process else None) or (unit.working_directory if unit else None) or "/").rstrip(
+        "/"
+    )
+
+
+async def _in_cache(ctx: Tuning, survey: Survey, repo: str) -> str:
+    """The snapshot of a repo in the service's Hugging Face cache. Raises Missing."""
+    unit = survey.unit.value
+    env = dict(unit.environment) if unit else {}
+    revision = argument(survey, "--speculative-draft-model-revision") or "main"
+    account = unit.user if unit else None
+    home = env.get("HOME") or (f"/home/{account}" if account and account != "root" else "/root")
+    folders = drafters.hf_cache_candidates(repo, env, home=home)
+    refs = [Command(("cat", "--", f"{folder}/refs/{revision}")) for folder in folders]
+    for folder, done in zip(folders, await ctx.host.batch(refs), strict=True):
+        if done.ok:
+            return f"{folder}/snapshots/{done.out.strip()}"
+    if len(revision) == 40:  # a commit: its snapshot stands under its own name
+        return f"{folders[0]}/snapshots/{revision}"
+    looked = ", ".join(folders)
+    raise Missing(
+        f"{repo} is not in the service's Hugging Face cache (looked for refs/{revision} in {looked})"
+    )
+
+
+# the engine's source
+
+
+def python_of(survey: Survey) -> str | None:
+    """The service's own interpreter. None: not known."""
+    unit, process = survey.unit.value, survey.process.value
+    if unit and unit.python:
+        return unit.python
+    first = process.argv[0] if process and process.argv else ""
+    return first if first.startswith("/") and "python" in first.rpartition("/")[2] else None
+
+
+async def read_engine(ctx: Tuning, survey: Survey) -> dict[str, Any]:
+    """The SGLang that the service's interpreter imports, read from its source without importing it."""
+    python = python_of(survey)
+    unit, process = survey.unit.value, survey.process.value
+
+    async def act() -> Installation:
+        if python is None:
+            where = "inside a container" if unit and unit.container else "not known"
+            raise Missing(f"the service's Python is {where}, so the installed SGLang cannot be read")
+        path = (unit.environment.get("PYTHONPATH", "") if unit else "").split(":")
+        cwd = (process.cwd if process else None) or (unit.working_directory if unit else None)
+        argv = installation.probe_argv(python, paths=tuple(p for p in path if p), cwd=cwd)
+        done = await ctx.host.run(argv, stdin=installation.probe_text(), timeout=PROBE_TIMEOUT)
+        if not done.ok and not done.stdout:
+            raise Missing(f"the installed SGLang cannot be read with {python}: {_words(done)}")
+        return installation.parse(done.stdout)
+
+    return {"engine": await _layer(Layer.ENGINE, act), "python": python}
+
+
+# the journal of this start
+
+
+async def read_journal(ctx: Tuning, survey: Survey) -> dict[str, Any]:
+    """What the journal of this start proves, by the invocation's own lines."""
+    status = survey.status
+    start = None if status is None else status.exec_main_start or status.active_enter
+
+    async def act() -> JournalEvidence:
+        if status is None or not status.exists:
+            raise Missing(f"there is no journal without the unit {ctx.unit}")
+        if not status.invocation_id:
+            raise Missing("the service was never started since the host came up")
+        lines = await _start_lines(ctx, status.invocation_id, start, FIRST_MINUTES)
+        found = evidence.of_start(lines)
+        if found.ready is None and start and len(lines) > 0:
+            whole = await _start_lines(ctx, status.invocation_id, start, ctx.service.start_timeout)
+            found = evidence.of_start(whole)
+            lines = whole
+        if not lines:
+            raise Missing(_no_lines(survey))
+        return found
+
+    return {"journal": await _layer(Layer.JOURNAL, act)}
+
+
+async def _start_lines(ctx: Tuning, invocation: str, start: float | None, seconds: float) -> list[str]:
+    until = start + seconds if start else None
+    entries = await journals.read(
+        ctx.host, ctx.unit, ctx.service.scope, invocation=invocation, since=start, until=until
+    )
+    return [entry.text for entry in entries]
+
+
+def _no_lines(survey: Survey) -> str:
+    unit = survey.unit.value
+    if unit and unit.log != "journal":
+        return f"the server's lines are not in the journal: {unit.log}"
+    return (
+        "the journal has no line of this start: either it has been rotated away, or this user may not read it "
+        "(group systemd-journal or adm)"
+    )
+
+
+# the server's answer
+
+
+def address(ctx: Tuning, survey: Survey) -> tuple[str, int]:
+    """Where the server listens as seen from the host."""
+    port = ctx.service.port or int(argument(survey, "--port") or 30000)
+    host = ctx.service.host or argument(survey, "--host") or "127.0.0.1"
+    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port
+
+
+async def open_api(ctx: Tuning, survey: Survey, timeout: float = HTTP_TIMEOUT) -> Api:
+    """A client for the service's server. Close it."""
+    host, port = address(ctx, survey)
+    return Api(await ctx.host.endpoint(port, host), ctx.api_key, timeout=timeout)
+
+
+async def read_server(ctx: Tuning, survey: Survey) -> dict[str, Any]:
+    """The server's own answer: its resolved arguments, if it is this service's server that answers."""
+
+    async def act() -> ServerInfo:
+        if survey.status is not None and survey.process.value is None and not survey.status.running:
+            raise Missing("the service is not running, so no server can answer")
+        if isinstance(ctx.host, Counted):
+            ctx.host.round_trips += 2  # a channel and a request
+        async with await open_api(ctx, survey) as api:
+            info = await api.server_info()
+        ours = said.by_process(survey, "--model-path").value
+        theirs = info.arguments.get("model_path")
+        if ours and theirs and ours != theirs:
+            _, port = address(ctx, survey)
+            raise Missing(f"another server answers on port {port}: it serves {theirs}, this service {ours}")
+        return info
+
+    return {"server": await _layer(Layer.SERVER, act)}
+
+
+# what was measured
+
+
+def read_measured(ctx: Tuning, survey: Survey) -> Reading[Measured]:
+    """What the bursts of this very setting showed, from the history."""
+    from ddtui.tuning import measured
+
+    return measured.read(ctx, survey)
+
+
+def _words(done: Completed) -> str:
+    """A failed command's own words, the last line."""
+    lines = [line for line in done.err.splitlines() if line.strip()]
+    return sanitize(lines[-1]) if lines else f"exit code {done.exit_code}"

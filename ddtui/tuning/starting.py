@@ -1,0 +1,356 @@
+"""A restart from the order to readiness: the old server drains and stops, the new one loads, warms up, answers.
+
+systemd's restart is one job: what stops and what starts cannot be torn apart by a cut link. What is watched:
+- the invocation id: a new one is a new start, and a second new one means that the first start died;
+- the journal of the new invocation, for SGLang's own milestones and for the cause of a failure;
+- the health endpoint: ready is a generated token, twice, under one invocation. HTTP that answers is not ready.
+
+Commands: `systemctl [--user] reset-failed|restart --no-block UNIT`, `systemctl [--user] kill --signal=SIGKILL UNIT`,
+`systemctl [--user] daemon-reload`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ddtui.engine import failure as failures
+from ddtui.engine import log
+from ddtui.engine.api import Api, ApiError, Health
+from ddtui.engine.failure import Cause, Failure
+from ddtui.engine.startup import Start
+from ddtui.host import journal as journals
+from ddtui.host import service as services
+from ddtui.host.base import Completed, HostError
+from ddtui.host.journal import JournalEntry
+from ddtui.host.service import ServiceStatus
+from ddtui.tuning.context import Tuning
+from ddtui.tuning.steady import demand, steadily
+
+POLL = 0.5  # seconds between looks at systemd
+HEALTH_EVERY = 1.0
+HEALTH_TIMEOUT = 8.0
+READY_FOR = 1.5  # seconds between the two answers that make a server ready
+GONE_GRACE = 6.0  # seconds that a restart may rest between stop and start
+KEPT_LINES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The server does not stop: what is known, for the question whether to kill it."""
+
+    seconds: float
+    running: int | None  # requests that still run, by the server's own count
+    text: str
+
+
+AskKill = Callable[[Stuck], Awaitable[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """A restart at one moment."""
+
+    stopping: bool  # the old server is still there
+    text: str
+    fraction: float | None = None
+    eta: float | None = None
+    running: int | None = None  # requests that still run in the old server
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a restart ended."""
+
+    ready: bool
+    invocation: str
+    seconds: float  # from the new server's start to readiness, or to its end
+    failure: Failure | None = None
+    start: Start = field(default_factory=Start)
+
+
+def systemctl(ctx: Tuning, *words: str) -> tuple[str, ...]:
+    """systemctl of the service's scope, with full unit names and a fixed order of arguments."""
+    return ("systemctl", *(() if ctx.root else ("--user",)), *words)
+
+
+async def order(ctx: Tuning, *words: str) -> Completed:
+    """One order to systemd, with root's rights where the scope needs them."""
+    return await ctx.host.run(systemctl(ctx, *words), sudo=ctx.root)
+
+
+async def reload(ctx: Tuning) -> None:
+    """daemon-reload, however often the link breaks. Raises NotPermitted, CommandFailed."""
+    done = await steadily(ctx.host, lambda: order(ctx, "daemon-reload"))
+    demand(done, "systemd does not reload")
+
+
+class Lines:
+    """The service's journal from a moment on, followed in the background across cuts of the link."""
+
+    def __init__(self, ctx: Tuning) -> None:
+        self._ctx = ctx
+        self._entries: list[JournalEntry] = []
+        self._task: asyncio.Task[None] | None = None
+        self.came = asyncio.Event()
+
+    async def begin(self, invocation: str | None = None) -> None:
+        """Follow from here on; `invocation`: and that invocation's lines so far."""
+        host, unit, scope = self._ctx.host, self._ctx.unit, self._ctx.service.scope
+        last: str | None = None
+        with suppress(HostError, TimeoutError):
+            if invocation:
+                self._entries = await steadily(
+                    host, lambda: journals.read(host, unit, scope, invocation=invocation)
+                )
+            else:
+                tail = await steadily(host, lambda: journals.read(host, unit, scope, lines=1))
+                last = tail[-1].cursor if tail else None
+            if self._entries:
+                last = self._entries[-1].cursor
+        self._task = asyncio.create_task(self._follow(last))
+
+    async def _follow(self, after: str | None) -> None:
+        with suppress(HostError):  # not readable: health and systemd are enough to go on
+            async for entry in journals.follow(
+                self._ctx.host, self._ctx.unit, self._ctx.service.scope, after=after, lines=0
+            ):
+                self._entries.append(entry)
+                del self._entries[:-KEPT_LINES]
+                self.came.set()
+
+    def of(self, invocation: str, since: float | None) -> list[JournalEntry]:
+        """The lines of one invocation; lines that carry none count by their time."""
+        return [
+            entry
+            for entry in self._entries
+            if entry.invocation == invocation
+            or (not entry.invocation and since is not None and entry.realtime_us / 1e6 >= since - 1)
+        ]
+
+    async def wait(self, seconds: float) -> None:
+        """Until a line comes, at most `seconds`."""
+        self.came.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.came.wait()
+
+    async def end(self) -> None:
+        if self._task:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+
+
+async def restart(ctx: Tuning, before: ServiceStatus) -> None:
+    """Order the restart, once: after a cut it is not ordered again if it has already begun."""
+
+    async def act() -> None:
+        now = await services.read_status(ctx.host, ctx.service)
+        if now.invocation_id != before.invocation_id or now.active_state == "deactivating":
+            return
+        await order(ctx, "reset-failed", ctx.unit)  # nothing to reset is no failure
+        done = await order(ctx, "restart", "--no-block", ctx.unit)
+        demand(done, f"{ctx.unit} cannot be restarted")
+
+    await steadily(ctx.host, act)
+
+
+async def watch(
+    ctx: Tuning,
+    lines: Lines,
+    old: str,
+    endpoint: tuple[str, int],
+    say: Callable[[Glance], None],
+    *,
+    ask_kill: AskKill | None = None,
+    drafter: bool = True,
+    expected: float | None = None,
+    lost: Callable[[HostError], None] | None = None,
+) -> Outcome:
+    """Watch a restart to readiness or failure. `old`: the invocation that was running when it was ordered.
+
+    `expected`: seconds that the last start took. `lost` is told of every loss of the link; the watch goes on after.
+    """
+    watching = _Watching(ctx, lines, old, endpoint, say, ask_kill, drafter, expected, lost)
+    return await watching.run()
+
+
+class _Watching:
+    """One restart, watched."""
+
+    def __init__(
+        self,
+        ctx: Tuning,
+        lines: Lines,
+        old: str,
+        endpoint: tuple[str, int],
+        say: Callable[[Glance], None],
+        ask_kill: AskKill | None,
+        drafter: bool,
+        expected: float | None,
+        lost: Callable[[HostError], None] | None,
+    ) -> None:
+        self.ctx, self.lines, self.old, self.endpoint = ctx, lines, old, endpoint
+        self.say, self.ask_kill, self.expected, self.lost = say, ask_kill, expected, lost
+        self.clock = asyncio.get_running_loop().time
+        self.began = self.clock()  # of the restart
+        self.stop_deadline = self.began + ctx.service.stop_timeout
+        self.gone_since: float | None = None
+        self.new: str | None = None  # the new invocation
+        self.new_since = self.began
+        self.host_since: float | None = None  # of the new invocation, by the host's clock
+        self.start = Start(drafter=drafter)
+        self.seen = 0  # lines of the new invocation that `start` has seen
+        self.healthy: tuple[float, int] | None = None  # since when it answers, and the pid that did
+        self.next_health = 0.0
+
+    async def run(self) -> Outcome:
+        while True:
+            status = await steadily(
+                self.ctx.host, lambda: services.read_status(self.ctx.host, self.ctx.service), lost=self.lost
+            )
+            if self.new is None and status.invocation_id in ("", self.old):
+                failed = await self._stopping(status)
+            else:
+                failed = self._starting(status)
+                if failed is None and await self._ready(status):
+                    return Outcome(True, self.new or "", self.clock() - self.new_since, None, self.start)
+            if failed is not None:
+                return Outcome(False, self.new or self.old, self.clock() - self.new_since, failed, self.start)
+            await self.lines.wait(POLL)
+
+    # the old server
+
+    async def _stopping(self, status: ServiceStatus) -> Failure | None:
+        """The old invocation is still systemd's last word: it drains, stops, or nothing follows."""
+        waited = self.clock() - self.began
+        if status.active_state in ("active", "deactivating", "reloading", "activating"):
+            self.gone_since = None
+            running = self._draining()
+            if running:
+                text = f"draining: {running} request{'s' if running > 1 else ''} still run"
+            else:
+                text = f"the old server is stopping ({status.sub_state})"
+            self.say(Glance(True, text, running=running))
+            if self.clock() > self.stop_deadline:
+                await self._kill(waited, running)
+            return None
+        self.gone_since = self.gone_since or self.clock()
+        self.say(Glance(True, "the old server is gone"))
+        if self.clock() - self.gone_since < GONE_GRACE:
+            return None
+        return self._explain(status) or Failure(
+            Cause.UNKNOWN,
+            f"the old server ended and systemd started no new one ({status.active_state}, {status.result})",
+            (),
+            "look at the journal and at the unit's dependencies",
+        )
+
+    def _draining(self) -> int | None:
+        """Requests that still run, by the old server's own count in its journal."""
+        for entry in reversed(self.lines.of(self.old, None)):
+            line = log.parse(entry.text)
+            if line.kind is log.Kind.DRAINING and isinstance(line.fields.get("remaining"), int):
+                return int(line.fields["remaining"])
+        return None
+
+    async def _kill(self, waited: float, running: int | None) -> None:
+        """The limit is over: ask, and kill if told so; else wait for as long again."""
+        limit = self.ctx.service.stop_timeout
+        self.stop_deadline = self.clock() + limit
+        if self.ask_kill is None:
+            return
+        what = f", {running} requests still run by its own count" if running else ""
+        stuck = Stuck(waited, running, f"the old server does not stop: {waited:.0f} s{what}")
+        if await self.ask_kill(stuck):
+            await steadily(
+                self.ctx.host,
+                lambda: order(self.ctx, "kill", "--signal=SIGKILL", self.ctx.unit),
+                lost=self.lost,
+            )
+        self.stop_deadline = self.clock() + limit
+
+    # the new server
+
+    def _starting(self, status: ServiceStatus) -> Failure | None:
+        if self.new is None:
+            self.new, self.new_since = status.invocation_id, self.clock()
+            self.host_since = status.exec_main_start or status.state_change
+        if status.invocation_id != self.new:
+            return self._explain(status) or Failure(
+                Cause.CRASH_LOOP,
+                "the new server died and systemd has started it once more",
+                (),
+                "read the journal of the first of these starts",
+            )
+        elapsed = self.clock() - self.new_since
+        mine = self.lines.of(self.new, self.host_since)
+        for entry in mine[self.seen :]:
+            at = entry.realtime_us / 1e6 - self.host_since if self.host_since else elapsed
+            self.start = self.start.see(log.parse(entry.text), max(at, 0.0))
+        grown, self.seen = len(mine) > self.seen, len(mine)
+        over = status.active_state in ("failed", "inactive") or status.sub_state == "auto-restart"
+        if over:
+            return self._explain(status) or Failure(
+                Cause.UNKNOWN,
+                f"the new server ended ({status.active_state}, {status.result}, exit {status.exec_main_status})",
+                tuple(entry.text for entry in mine[-5:]),
+                "read the journal of this start",
+            )
+        if elapsed > self.ctx.service.start_timeout:
+            limit = self.ctx.service.start_timeout
+            return self._explain(status, timed_out=True) or Failure(
+                Cause.TIMEOUT,
+                f"the new server is not ready after {limit:.0f} s; it is {self.start.text}",
+                tuple(entry.text for entry in mine[-5:]),
+                "raise start_timeout in the profile if starts take that long here",
+            )
+        if grown and (hung := self._hung()) is not None:
+            return hung
+        self.say(Glance(False, self.start.text, self.start.fraction, self._eta(elapsed)))
+        return None
+
+    def _hung(self) -> Failure | None:
+        """A server that systemd calls active and that will never be ready: its port was taken."""
+        assert self.new is not None
+        found = failures.explain([entry.text for entry in self.lines.of(self.new, self.host_since)])
+        return found if found and found.kind is Cause.PORT_IN_USE else None
+
+    def _eta(self, elapsed: float) -> float | None:
+        if self.expected is None:
+            return None
+        return max(self.expected - elapsed, 0.0) if elapsed < self.expected else None
+
+    def _explain(self, status: ServiceStatus, *, timed_out: bool = False) -> Failure | None:
+        mine = self.lines.of(self.new, self.host_since) if self.new else []
+        return failures.explain(
+            [entry.text for entry in mine],
+            result=status.result,
+            exit_status=status.exec_main_status,
+            restarts=status.n_restarts,
+            active_state=status.active_state,
+            timed_out=timed_out,
+        )
+
+    async def _ready(self, status: ServiceStatus) -> bool:
+        """Whether the health endpoint has answered twice, some time apart, for this very process."""
+        now = self.clock()
+        if status.main_pid == 0 or now < self.next_health:
+            return False
+        self.next_health = now + HEALTH_EVERY
+        host, port = self.endpoint
+        try:
+            async with Api(await self.ctx.host.endpoint(port, host), self.ctx.api_key) as api:
+                health = await api.health(timeout=HEALTH_TIMEOUT)
+        except (ApiError, HostError, TimeoutError):
+            health = Health.DOWN
+        if health is not Health.READY:
+            self.healthy = None
+            return False
+        if self.healthy is None or self.healthy[1] != status.main_pid:
+            self.healthy = (now, status.main_pid)
+            return False
+        return now - self.healthy[0] >= READY_FOR
