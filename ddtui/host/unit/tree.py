@@ -1,7 +1,7 @@
 """A snapshot of a host's files, for pure code.
 
-What is asked for and not there is noted, and answered as absent. A caller loops: run the pure code, fetch what is
-`wanted` in one batch, run it again on the larger tree, until nothing is wanted any more.
+What is asked for and not there is noted, and answered as absent. A caller loops: run the pure code, fetch
+what is `wanted` in one batch, run it again on the larger tree, until nothing is wanted any more.
 """
 
 from __future__ import annotations
@@ -55,6 +55,23 @@ class Tree:
         tree._root = root.resolve()
         return tree
 
+    @property
+    def partial(self) -> bool:
+        """Whether a file that is not here may well be on the host: a copied folder holds only some."""
+        return self._root is not None
+
+    def find(self, suffixes: tuple[str, ...], limit: int = 20_000) -> list[str]:
+        """Every file whose name ends so, in a tree over a local folder; else only those already known."""
+        if self._root is None:
+            return sorted(p for p, data in self._files.items() if data is not None and p.endswith(suffixes))
+        found: list[str] = []
+        for seen, (folder, _, names) in enumerate(os.walk(self._root)):
+            if seen > limit:
+                break
+            inside = "/" + str(Path(folder).relative_to(self._root)).removeprefix(".")
+            found += [posixpath.normpath(f"{inside}/{name}") for name in names if name.endswith(suffixes)]
+        return sorted(found)
+
     def read(self, path: str) -> bytes | None:
         """The content of a file, links followed; None: it is not there, or is no file, or cannot be read."""
         path = posixpath.normpath(path)
@@ -84,13 +101,13 @@ class Tree:
         return sorted(self._folders[folder])
 
     def kind(self, path: str) -> str | None:
-        """`file`, `folder`, `link` never (links are followed), `other`; None: not there. Contents are not read."""
+        """`file`, `folder` or `other`, links followed; None: not there. No content is read."""
         path = posixpath.normpath(path)
         if self._files.get(path) is not None:
             return "file"
         if path not in self._kinds:
             if self._root is None:
-                if path in self._folders and self._folders[path]:
+                if self._folders.get(path):
                     return "folder"
                 self.wanted.kinds.add(path)
                 return None
@@ -108,18 +125,6 @@ class Tree:
             target = str(here.readlink()) if here.is_symlink() else None
             self._links[path] = target and posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
         return self._links[path]
-
-    def find(self, suffixes: tuple[str, ...], limit: int = 20_000) -> list[str]:
-        """Every file whose name ends so, in a tree over a local folder; elsewhere only those already known."""
-        if self._root is None:
-            return sorted(p for p, data in self._files.items() if data is not None and p.endswith(suffixes))
-        found: list[str] = []
-        for seen, (folder, _, names) in enumerate(os.walk(self._root)):
-            if seen > limit:
-                break
-            inside = "/" + str(Path(folder).relative_to(self._root)).removeprefix(".")
-            found += [posixpath.normpath(f"{inside}/{name}") for name in names if name.endswith(suffixes)]
-        return sorted(found)
 
     def with_files(self, files: Mapping[str, bytes | None]) -> Tree:
         """A copy in which these files have this content; None: they are gone. Folders follow."""
@@ -184,7 +189,7 @@ class Tree:
     def _names(self, folder: str) -> tuple[str, ...]:
         here = self._resolve(folder)
         try:
-            return tuple(os.listdir(here)) if here else ()
+            return tuple(child.name for child in here.iterdir()) if here else ()
         except OSError:
             return ()
 

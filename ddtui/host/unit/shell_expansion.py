@@ -1,0 +1,457 @@
+"""How a shell makes arguments of its words: parameters, substitutions, splitting, patterns."""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import operator
+import posixpath
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from ddtui.host.unit.shell_syntax import (
+    AndOr,
+    Arithmetic,
+    Literal,
+    Opaque,
+    Parameter,
+    Part,
+    ShellWord,
+    Simple,
+    Substitution,
+)
+from ddtui.host.unit.syntax import decode
+from ddtui.host.unit.text import Text, Word
+
+if TYPE_CHECKING:
+    from ddtui.host.unit.shell import Shell
+
+Value = Text | list[Word]
+_BLANKS = " \t\n"
+_BRACES = re.compile(r"\{([^{}\s'\"$,]*(?:,[^{}\s'\"$,]*)+|-?\d+\.\.-?\d+)\}")
+
+
+@dataclass(slots=True)
+class _Field:
+    """One argument in the making."""
+
+    pieces: list[Text] = field(default_factory=list)
+    elements: list[Word | None] = field(default_factory=list)
+    begun: bool = False
+
+    def add(self, text: Text, element: Word | None = None) -> None:
+        self.pieces.append(text)
+        self.elements.append(element)
+        self.begun = True
+
+
+def fields(shell: Shell, word: ShellWord) -> list[Word]:
+    """The arguments that a word gives: none, one or many."""
+    return [made for one in _brace_words(word) for made in _fields(shell, one)]
+
+
+def _fields(shell: Shell, word: ShellWord) -> list[Word]:
+    result: list[Word] = []
+    current = _Field()
+
+    def flush() -> None:
+        nonlocal current
+        if current.begun:
+            element = current.elements[0] if len(current.elements) == 1 else None
+            result.append(element or Word(Text.join(current.pieces), word.raw, ("sh:bare",)))
+        current = _Field()
+
+    for number, part in enumerate(word.parts):
+        if isinstance(part, Literal):
+            if part.quoted or part.text:
+                current.add(_tilde(shell, part.text) if number == 0 and not part.quoted else part.text)
+            continue
+        value = _value(shell, part)
+        quoted = getattr(part, "quoted", False)
+        if isinstance(value, list):
+            for i, element in enumerate(value):
+                if i:
+                    flush()
+                if quoted:
+                    current.add(element.text, element)
+                else:
+                    _split(element.text, current, flush, lambda: current, element)
+        elif quoted:
+            current.add(value)
+        else:
+            _split(value, current, flush, lambda: current, None)
+    flush()
+    return result
+
+
+def _split(
+    value: Text,
+    current: _Field,
+    flush: Callable[[], None],
+    now: Callable[[], _Field],
+    element: Word | None,
+) -> None:
+    """Add an unquoted value, split at blanks."""
+    if not value:
+        return
+    if not value.known:
+        current.add(value, element)
+        return
+    pieces = value.split()
+    if element is not None and len(pieces) == 1 and len(pieces[0]) == len(value):
+        current.add(value, element)
+        return
+    if value.value[0] in _BLANKS:
+        flush()
+    for i, piece in enumerate(pieces):
+        if i:
+            flush()
+        now().add(piece, Word(piece, piece, ("sh:fields",)))
+    if value.value[-1] in _BLANKS:
+        flush()
+
+
+def text(shell: Shell, word: ShellWord) -> Text:
+    """The word as one text, unsplit: what an assignment takes."""
+    pieces: list[Text] = []
+    for number, part in enumerate(word.parts):
+        if isinstance(part, Literal):
+            pieces.append(_tilde(shell, part.text) if number == 0 and not part.quoted else part.text)
+            continue
+        value = _value(shell, part)
+        if isinstance(value, list):
+            for i, element in enumerate(value):
+                pieces += [Text(" "), element.text] if i else [element.text]
+        else:
+            pieces.append(value)
+    return Text.join(pieces)
+
+
+def _value(shell: Shell, part: Part) -> Value:
+    match part:
+        case Parameter():
+            return _parameter(shell, part)
+        case Substitution(raw=raw, body=body):
+            output = substitute(shell, body)
+            return raw.as_unknown() if output is None else output
+        case Arithmetic(raw=raw, expression=expression):
+            number = arithmetic(shell, expression.value)
+            return raw.as_unknown() if number is None else Text(str(number))
+        case Opaque(raw=raw):
+            return raw.as_unknown()
+        case Literal(text=literal):
+            return literal
+
+
+# -- parameters --------------------------------------------------------------------------------------------------
+def _parameter(shell: Shell, part: Parameter) -> Value:
+    name = part.name
+    if part.indirect:
+        held = shell.variables.get(name)
+        if isinstance(held, Text) and held.value.isidentifier():
+            return _parameter(shell, replace(part, name=held.value, indirect=False))
+        return part.raw.as_unknown()
+    value = lookup(shell, name, part.index)
+    if part.length:
+        if value is None:
+            return Text("0")
+        return Text(str(len(value if isinstance(value, list) else value.value)))
+    kind = part.operator.removeprefix(":") if part.operator != ":" else ":"
+    if kind in ("-", "=", "?", "+"):
+        empty = not value if part.operator.startswith(":") else value is None
+        if isinstance(value, Text) and not value.known:
+            empty = False
+        if kind == "+":
+            return Text() if empty else _argument(shell, part)
+        if not empty and value is not None:
+            return value
+        if kind == "?":
+            return part.raw.as_unknown()
+        default = _argument(shell, part)
+        if isinstance(default, Text) and value is None and name.isidentifier():
+            default = default.as_default_of(name)
+        if kind == "=" and isinstance(default, Text):
+            shell.set(name, default)
+        return default
+    if value is None:
+        value = Text()
+    if not part.operator:
+        return value
+    if isinstance(value, list):
+        return [Word(_modified(shell, part, w.text), w.raw, w.bare) for w in value]
+    return _modified(shell, part, value)
+
+
+def _argument(shell: Shell, part: Parameter) -> Value:
+    if part.argument is None:
+        return Text()
+    if part.quoted:
+        return text(shell, part.argument)
+    made = fields(shell, part.argument)
+    return made if len(made) > 1 else text(shell, part.argument)
+
+
+def lookup(shell: Shell, name: str, index: str | None = None) -> Value | None:
+    """The value of a parameter; None: not set."""
+    if name in ("@", "*"):
+        return list(shell.positional)
+    if name == "#":
+        return Text(str(len(shell.positional)))
+    if name == "?":
+        return Text("0")
+    if name == "-":
+        return Text("")
+    if name == "0":
+        return Text(shell.name)
+    if name in ("$", "!"):
+        return Text.unknown("$" + name)
+    if name.isdigit():
+        at = int(name) - 1
+        return shell.positional[at].text if at < len(shell.positional) else None
+    if name == "BASH_SOURCE":
+        return Text(shell.name)
+    if name == "PWD" and name not in shell.own:
+        return Text(shell.cwd)
+    if name in _SET_BY_BASH and name not in shell.variables:
+        return Text.unknown("$" + name)
+    value = shell.variables.get(name)
+    if isinstance(value, list):
+        if index in ("@", "*"):
+            return list(value)
+        at = int(index) if index and re.fullmatch(r"-?\d+", index) else 0
+        return value[at].text if -len(value) <= at < len(value) else None
+    if value is not None and index in ("@", "*"):
+        return [Word(value, value, ("sh:fields",))]
+    return value
+
+
+_SET_BY_BASH = frozenset(
+    {"RANDOM", "SECONDS", "UID", "EUID", "PPID", "HOSTNAME", "BASHPID", "OLDPWD", "LINENO"}
+)
+
+
+def _modified(shell: Shell, part: Parameter, value: Text) -> Text:
+    kind, argument = part.operator, part.argument or ShellWord((), Text())
+    if not value.known:
+        return value
+    if kind in ("#", "##", "%", "%%"):
+        return _trimmed(value, kind, pattern(shell, argument))
+    if kind in ("/", "//"):
+        return _replaced(shell, value, kind, argument)
+    if kind == ":":
+        return _slice(shell, value, argument) or part.raw.as_unknown()
+    if kind in ("^^", ",,", "^", ","):
+        changed = value.value.upper() if kind[0] == "^" else value.value.lower()
+        if len(kind) == 1:
+            changed = changed[:1] + value.value[1:]
+        return Text(changed, value.marks) if len(changed) == len(value) else Text(changed)
+    return part.raw.as_unknown()
+
+
+def _trimmed(value: Text, kind: str, cut: re.Pattern[str]) -> Text:
+    length = len(value)
+    sizes = range(length + 1) if len(kind) == 1 else range(length, -1, -1)
+    for size in sizes:
+        if kind[0] == "#" and cut.fullmatch(value.value[:size]):
+            return value[size:]
+        if kind[0] == "%" and cut.fullmatch(value.value[length - size :]):
+            return value[: length - size]
+    return value
+
+
+def _replaced(shell: Shell, value: Text, kind: str, argument: ShellWord) -> Text:
+    whole = text(shell, argument)
+    old, _, new = whole.value.partition("/")
+    anchored = {"#": r"\A", "%": r"\Z"}.get(old[:1], "")
+    wanted = fnmatch.translate(old[1:] if anchored else old)[4:-3] if old else "(?!)"
+    found = re.compile(wanted + anchored if anchored == r"\Z" else anchored + wanted, re.DOTALL)
+    pieces: list[Text] = []
+    at = 0
+    for match in found.finditer(value.value):
+        if match.start() == match.end():
+            continue
+        pieces += [value[at : match.start()], whole[len(old) + 1 :] if new else Text()]
+        at = match.end()
+        if kind == "/":
+            break
+    return Text.join([*pieces, value[at:]])
+
+
+def _slice(shell: Shell, value: Text, argument: ShellWord) -> Text | None:
+    start_text, _, size_text = text(shell, argument).value.partition(":")
+    start = arithmetic(shell, start_text or "0")
+    size = arithmetic(shell, size_text) if size_text else len(value)
+    if start is None or size is None:
+        return None
+    start = max(0, start + len(value)) if start < 0 else start
+    return value[start : start + size if size >= 0 else size]
+
+
+def _tilde(shell: Shell, literal: Text) -> Text:
+    if literal.value == "~" or literal.value.startswith("~/"):
+        home = shell.variables.get("HOME")
+        return (home if isinstance(home, Text) else literal[:1].as_unknown()) + literal[1:]
+    return literal
+
+
+def _brace_words(word: ShellWord) -> list[ShellWord]:
+    for number, part in enumerate(word.parts):
+        if not isinstance(part, Literal) or part.quoted:
+            continue
+        found = _BRACES.search(part.text.value)
+        if not found or (found.start() and part.text.value[found.start() - 1] == "$"):
+            continue
+        made: list[ShellWord] = []
+        for choice in _choices(part.text[found.start(1) : found.end(1)]):
+            joined = Text.join([part.text[: found.start()], choice, part.text[found.end() :]])
+            parts = (*word.parts[:number], Literal(joined, False), *word.parts[number + 1 :])
+            made += _brace_words(ShellWord(parts, word.raw))
+        return made
+    return [word]
+
+
+def _choices(inner: Text) -> list[Text]:
+    if ".." in inner.value and "," not in inner.value:
+        first, last = (int(n) for n in inner.value.split(".."))
+        step = 1 if last >= first else -1
+        return [Text(str(n)) for n in range(first, last + step, step)][:1000]
+    choices, at = [], 0
+    for size in map(len, inner.value.split(",")):
+        choices.append(inner[at : at + size])
+        at += size + 1
+    return choices
+
+
+# -- patterns and numbers ----------------------------------------------------------------------------------------
+def pattern(shell: Shell, word: ShellWord) -> re.Pattern[str]:
+    """A word as a glob pattern: what was quoted in it is literal."""
+    made = ""
+    for part in word.parts:
+        value = _value(shell, part)
+        plain = " ".join(w.value for w in value) if isinstance(value, list) else value.value
+        made += re.escape(plain) if getattr(part, "quoted", False) else fnmatch.translate(plain)[4:-3]
+    return re.compile(made, re.DOTALL)
+
+
+_OPERATORS: dict[type, Callable[[int, int], int | bool]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: lambda a, b: int(a / b),
+    ast.Mod: lambda a, b: a - b * int(a / b),
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+
+
+def arithmetic(shell: Shell, expression: str) -> int | None:
+    """An arithmetic expression over known whole numbers; None: not known."""
+
+    def name(found: re.Match[str]) -> str:
+        value = lookup(shell, found[1] or found[2] or found[3])
+        return value.value if isinstance(value, Text) and re.fullmatch(r"-?\d+", value.value) else "?"
+
+    plain = re.sub(r"\$\{(\w+)\}|\$(\w+)|([A-Za-z_]\w*)", name, expression)
+    plain = plain.replace("&&", " and ").replace("||", " or ").replace("/", "//")
+    plain = re.sub(r"!(?!=)", " not ", plain)
+    try:
+        return _number(ast.parse(plain.strip(), mode="eval").body)
+    except (SyntaxError, ValueError, ZeroDivisionError, OverflowError, RecursionError):
+        return None
+
+
+def _number(node: ast.expr) -> int:
+    match node:
+        case ast.Constant(value=int(value)):
+            return int(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return -_number(operand)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return int(not _number(operand))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
+            return int(_OPERATORS[type(op)](_number(left), _number(right)))
+        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
+            return int(_OPERATORS[type(op)](_number(left), _number(right)))
+        case ast.BoolOp(op=ast.And(), values=values):
+            return int(all([_number(v) for v in values]))
+        case ast.BoolOp(values=values):
+            return int(any([_number(v) for v in values]))
+        case ast.IfExp(test=test, body=body, orelse=otherwise):
+            return _number(body if _number(test) else otherwise)
+    raise ValueError("not a number")
+
+
+# -- substitutions -----------------------------------------------------------------------------------------------
+def substitute(shell: Shell, body: tuple[AndOr, ...]) -> Text | None:
+    """What `$(…)` gives, for the few commands that need nothing run; None: not known."""
+    cwd, output = shell.cwd, Text()
+    try:
+        for one in body:
+            for line in (one.first, *(p for op, p in one.rest if op == "&&")):
+                if len(line.commands) != 1 or not isinstance(line.commands[0], Simple):
+                    return None
+                made = _output(shell, line.commands[0])
+                if made is None:
+                    return None
+                output = output + made
+    finally:
+        shell.cwd = cwd
+    return output[: len(output.value.rstrip("\n"))]
+
+
+def _output(shell: Shell, command: Simple) -> Text | None:
+    if not command.words:
+        paths = [r.target for r in command.redirects if r.operator == "<" and r.target]
+        return _content(shell, text(shell, paths[0]).value) if len(paths) == 1 else None
+    words = shell.words(command.words)
+    if not all(w.text.known for w in words):
+        return None
+    name, arguments = words[0].value, words[1:]
+    plain = [w for w in arguments if not w.value.startswith("-")]
+    first = plain[0] if plain else None
+    match name:
+        case "echo":
+            options = arguments[:1] if arguments and arguments[0].value in ("-n", "-e", "-ne") else []
+            return _spaced(arguments[len(options) :])
+        case "printf" if arguments and arguments[0].value in ("%s", "%s\\n") and len(arguments) == 2:
+            return arguments[1].text
+        case "printf" if len(arguments) == 1 and not set(arguments[0].value) & set("%\\"):
+            return arguments[0].text
+        case "pwd":
+            return Text(shell.cwd)
+        case "cd":
+            if first is not None:
+                shell.cwd = posixpath.normpath(posixpath.join(shell.cwd, first.value))
+            return Text()
+        case "dirname" if first is not None:
+            return Text(posixpath.dirname(first.value.rstrip("/")) or ".")
+        case "basename" if first is not None:
+            base = posixpath.basename(first.value.rstrip("/"))
+            suffix = plain[1].value if len(plain) > 1 else ""
+            return Text(base.removesuffix(suffix) if base != suffix else base)
+        case "realpath" | "readlink" if first is not None:
+            return Text(posixpath.normpath(posixpath.join(shell.cwd, first.value)))
+        case "cat" if first is not None and len(plain) == 1:
+            return _content(shell, first.value)
+        case "true" | ":":
+            return Text()
+    return None
+
+
+def _spaced(words: list[Word]) -> Text:
+    pieces: list[Text] = []
+    for i, word in enumerate(words):
+        pieces += [Text(" "), word.text] if i else [word.text]
+    return Text.join(pieces)
+
+
+def _content(shell: Shell, path: str) -> Text | None:
+    on_host = shell.seen_as(posixpath.join(shell.cwd, path))
+    data = shell.tree.read(on_host) if on_host else None
+    return Text.of_file(on_host, decode(data)).within("sh:file") if on_host and data is not None else None
