@@ -1,0 +1,116 @@
+"""Which programs the demo host has, and running one as a shell does."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from ddtui.demo.commands import files, system
+from ddtui.demo.commands.gpu import nvidia_smi
+from ddtui.demo.commands.journalctl import journalctl
+from ddtui.demo.commands.program import Call, Program, Usage
+from ddtui.demo.commands.python import python
+from ddtui.demo.commands.sudo import sudo
+from ddtui.demo.commands.systemctl import busctl, systemctl, systemd_analyze
+
+if TYPE_CHECKING:
+    from ddtui.demo.machine import Machine
+
+PROGRAMS: dict[str, Program] = {
+    "[": files.test,
+    "busctl": busctl,
+    "cat": files.cat,
+    "chgrp": files.chown,
+    "chmod": files.chmod,
+    "chown": files.chown,
+    "cp": files.cp,
+    "date": system.date,
+    "df": files.df,
+    "echo": system.echo,
+    "env": system.env,
+    "false": system.false,
+    "getconf": system.getconf,
+    "getent": system.getent,
+    "groups": system.groups,
+    "head": files.head,
+    "hostname": system.hostname,
+    "id": system.id,
+    "journalctl": journalctl,
+    "kill": system.kill,
+    "ln": files.ln,
+    "ls": files.ls,
+    "mkdir": files.mkdir,
+    "mv": files.mv,
+    "nproc": system.nproc,
+    "nvidia-smi": nvidia_smi,
+    "printf": system.printf,
+    "ps": system.ps,
+    "pwd": system.pwd,
+    "python3": python,
+    "readlink": files.readlink,
+    "realpath": files.realpath,
+    "rm": files.rm,
+    "rmdir": files.rmdir,
+    "sha256sum": files.sha256sum,
+    "sleep": system.sleep,
+    "ss": system.ss,
+    "stat": files.stat,
+    "sudo": sudo,
+    "sync": files.sync,
+    "systemctl": systemctl,
+    "systemd-analyze": systemd_analyze,
+    "tail": files.tail,
+    "tee": files.tee,
+    "test": files.test,
+    "touch": files.touch,
+    "true": system.true,
+    "uname": system.uname,
+    "uptime": system.uptime,
+    "which": system.which,
+    "whoami": system.whoami,
+}
+FOLDERS = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+
+
+def find(machine: Machine, name: str) -> str | None:
+    """The path of a program, by the shell's search; None if there is none."""
+    places = [name] if "/" in name else [f"{folder}/{name}" for folder in FOLDERS]
+    for place in places:
+        try:
+            node = machine.files.lookup(place)
+        except OSError:
+            continue
+        if node.is_file and node.mode & 0o111:
+            return place
+    return None
+
+
+async def run(call: Call) -> int:
+    """Run a program to its end, in the words of dash if there is none."""
+    name = call.argv[0]
+    path = find(call.machine, name)
+    if path is None:
+        if "/" in name:
+            try:
+                node = call.machine.files.lookup(name, user=call.user)
+            except OSError as error:
+                missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+                call.err(f"ddtui: 1: {name}: {'not found' if missing else error.strerror}")
+                return 127 if missing else 126
+            del node
+            call.err(f"ddtui: 1: {name}: Permission denied")
+            return 126
+        call.err(f"ddtui: 1: {name}: not found")
+        return 127
+    canonical = call.machine.files.resolve(path)
+    program = PROGRAMS.get(canonical.rpartition("/")[2]) or PROGRAMS.get(name.rpartition("/")[2])
+    if canonical.rpartition("/")[2].startswith("python3"):
+        program = python
+    if program is None:
+        call.err(f"ddtui: 1: {name}: Exec format error")
+        return 126
+    try:
+        return await program(call)
+    except Usage as usage:
+        call.streams.err(str(usage).encode("utf-8", "surrogateescape") + b"\n")
+        return usage.code

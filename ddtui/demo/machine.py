@@ -1,0 +1,281 @@
+"""The demo host as a whole: disk, clock, journal, systemd, processes, GPUs; boots, runs commands, shuts down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from uuid import uuid4
+
+from ddtui.demo import image
+from ddtui.demo.accounts import User
+from ddtui.demo.clock import BOOT_TO_READY, Clock
+from ddtui.demo.commands import path as programs
+from ddtui.demo.commands.program import Call, Streams
+from ddtui.demo.filesystem import Filesystem
+from ddtui.demo.gpus import COUNT, Gpus, listens_on
+from ddtui.demo.journal import Journal
+from ddtui.demo.process import Standin
+from ddtui.demo.processes import Process, Processes
+from ddtui.demo.systemd import JobFailed, Manager, Unit
+from ddtui.demo.traces import Start
+
+UNIT = image.UNIT
+HOSTNAME = "demo"
+BOOT_LIMIT = 6.0  # seconds of real time that the host's clock may lag while the server starts at boot
+SOCKET_NAME_MAX = 100  # bytes of a Unix socket's path, on every system
+
+
+@dataclass
+class Machine:
+    """A running demo host. `state` holds its disk and journal."""
+
+    state: Path
+    files: Filesystem
+    clock: Clock
+    journal: Journal
+    processes: Processes
+    systemd: Manager
+    gpus: Gpus
+    run_dir: Path
+    server_socket: Path
+    hostname: str = HOSTNAME
+    guests: dict[int, tuple[asyncio.subprocess.Process, User]] = field(default_factory=dict)
+    booted: asyncio.Event = field(default_factory=asyncio.Event)
+    start: Start | None = None
+    _relay: asyncio.Server | None = None
+
+    # -- power ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def power_on(cls, state: Path, *, fresh: bool = False) -> Machine:
+        """Make the disk if there is none, and boot. The service is being started when this returns."""
+        if fresh and state.exists():
+            for name in ("root", "metadata.json", "journal.jsonl", "machine.json"):
+                target = state / name
+                shutil.rmtree(target) if target.is_dir() else target.unlink(missing_ok=True)
+        state.mkdir(parents=True, exist_ok=True, mode=0o700)
+        facts = state / "machine.json"
+        complete = facts.exists()
+        if not complete and (state / "root").exists():  # a first start that was cut
+            shutil.rmtree(state / "root")
+            (state / "metadata.json").unlink(missing_ok=True)
+        machine_id = json.loads(facts.read_text())["machine_id"] if complete else uuid4().hex
+        mounts = {"/opt/sglang": image.STANDIN}
+        files = Filesystem(state / "root", state / "metadata.json", mounts)
+        if not complete:
+            image.install(files, machine_id)
+            facts.write_text(json.dumps({"machine_id": machine_id}))
+        boot_id = uuid4().hex
+        clock = Clock.booting(not_before=_last_sign(state) if complete else 0.0)
+        journal = Journal(state / "journal.jsonl", clock, machine_id, boot_id, HOSTNAME)
+        processes = Processes(clock, boot_id, machine_id)
+        processes.boot()
+        files.synthetic = {"/proc": processes.proc, "/sys": processes.sys}
+        run_dir = Path(tempfile.mkdtemp(prefix="ddtui-demo-", dir=_short_folder()))
+        socket = run_dir / "http"
+        gpus = Gpus()
+        booted = asyncio.Event()
+        standin = Standin(files, socket, at_once=lambda: clock.behind)
+        systemd = Manager(
+            files, journal, processes, clock, standin.spawn, lambda u, t: None, lambda u: None, HOSTNAME
+        )
+        machine = cls(state, files, clock, journal, processes, systemd, gpus, run_dir, socket, booted=booted)
+        systemd.on_output, systemd.on_exit = machine._see, machine._server_gone
+        machine._boot()
+        return machine
+
+    def _boot(self) -> None:
+        self.journal.add(_kernel_line(self, f"Linux version 6.1.0-demo (simulated) on {self.hostname}"))
+        self.journal.add(_kernel_line(self, f"NVRM: loading simulated driver for {COUNT} GPUs"))
+        self.systemd._say("", "Startup finished in 11.204s (kernel) + 19.702s (userspace) = 30.906s.")
+        if not self.files.exists(f"/etc/systemd/system/multi-user.target.wants/{UNIT}"):
+            self._boot_is_over()
+            return
+        try:
+            job = self.systemd.enqueue("start", UNIT)
+        except JobFailed:
+            self._boot_is_over()
+            return
+        job.add_done_callback(lambda done: done.cancelled() or done.exception())
+        asyncio.get_running_loop().call_later(BOOT_LIMIT, self._boot_is_over)
+
+    def _boot_is_over(self) -> None:
+        """From now on the host's clock is right."""
+        self.clock.catch_up()
+        self.booted.set()
+
+    async def shut_down(self) -> None:
+        """End everything that was started, and leave only what `state` keeps."""
+        for child, _ in tuple(self.guests.values()):
+            try:
+                child.kill()
+            except ProcessLookupError:
+                pass
+        await self.systemd.shut_down()
+        if self._relay:
+            self._relay.close()
+        self.journal.close()
+        shutil.rmtree(self.run_dir, ignore_errors=True)
+
+    # -- the server, as the host sees it --------------------------------------------------------------------
+
+    def _see(self, unit: Unit, text: str) -> None:
+        """Some output of the server: the machine follows suit."""
+        self.gpus.see(text)
+        address = listens_on(text)
+        if address and unit.main_pid:
+            self.processes.listening[address] = unit.main_pid
+        if self.start is None or self.start.pid != unit.main_pid:
+            self.start = Start(self.processes, unit.main_pid)
+        self.start.see(text, self.gpus.fraction)
+        if not self.booted.is_set():
+            self.clock.step_boot(self.start.boot_step(text, BOOT_TO_READY))
+            if self.start.ready:
+                self._boot_is_over()
+
+    def _server_gone(self, unit: Unit) -> None:
+        self.gpus.reset()
+        if not self.booted.is_set():
+            self._boot_is_over()
+
+    # -- what programs need ---------------------------------------------------------------------------------
+
+    async def run(self, call: Call) -> int:
+        return await programs.run(call)
+
+    def call(self, user: User, argv: tuple[str, ...], streams: Streams) -> Call:
+        return Call(self, user, argv, streams, user.home)
+
+    def program_path(self, name: str) -> str | None:
+        return programs.find(self, name)
+
+    def path_names(self) -> list[tuple[str, str]]:
+        """(folder on this machine, path on the host), the longest first."""
+        pairs = [(str(folder), point) for point, folder in self.files.mounts.items()]
+        tops = [name for name in self.files.list("/") if name not in ("proc", "sys")]
+        pairs += [(f"{self.files.root}/{name}", f"/{name}") for name in tops]
+        pairs += [
+            (os.path.realpath(real), virtual) for real, virtual in pairs if os.path.realpath(real) != real
+        ]
+        return sorted(pairs, key=lambda pair: -len(pair[0]))
+
+    async def wait_for_job(self, job: asyncio.Task[None]) -> None:
+        """Wait for a job without owning it. Raises JobFailed."""
+        await asyncio.wait([job])
+        if job.cancelled():
+            raise JobFailed("Job canceled.")
+        failure = job.exception()
+        if failure:
+            raise failure
+
+    async def pause(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    def other_services(self) -> list[tuple[str, str, str, str, str]]:
+        """What else `systemctl list-units` shows."""
+        return [
+            ("dbus.service", "loaded", "active", "running", "D-Bus System Message Bus"),
+            (
+                "nvidia-persistenced.service",
+                "loaded",
+                "active",
+                "running",
+                "NVIDIA Persistence Daemon (simulated)",
+            ),
+            ("ssh.service", "loaded", "active", "running", "OpenBSD Secure Shell server"),
+            ("systemd-journald.service", "loaded", "active", "running", "Journal Service"),
+            ("systemd-logind.service", "loaded", "active", "running", "User Login Management"),
+        ]
+
+    def signal(self, pid: int, number: int, user: User) -> str:
+        """Send a signal to a process; why not, or ""."""
+        if pid in self.guests:
+            child, owner = self.guests[pid]
+            if not user.is_root and user.uid != owner.uid:
+                return "Operation not permitted"
+            child.send_signal(number)
+            return ""
+        process = self.processes.table.get(pid)
+        if process is None:
+            return "No such process"
+        if not user.is_root and user.uid != process.uid:
+            return "Operation not permitted"
+        for unit in self.systemd.units.values():
+            if unit.main_pid == pid and unit.spawned:
+                unit.spawned.signal(number)
+            elif process.cgroup == unit.cgroup and unit.spawned and number == signal.SIGKILL:
+                unit.spawned.signal_child(process.comm, number)
+        return ""
+
+    async def guest_ports(self) -> str:
+        """PORT=PORT HERE for the server's port, by way of a relay on this machine's loopback."""
+        if self._relay is None:
+            self._relay = await asyncio.start_server(self._relayed, "127.0.0.1", 0)
+        here = self._relay.sockets[0].getsockname()[1]
+        ours = [port for (_, port), pid in self.processes.listening.items() if pid in self._service_pids()]
+        return " ".join(f"{port}={here}" for port in ours)
+
+    def _service_pids(self) -> set[int]:
+        return {unit.main_pid for unit in self.systemd.units.values() if unit.main_pid}
+
+    def serves(self, host: str, port: int) -> bool:
+        """Whether host:port, from the host itself, is the server's."""
+        return self.processes.listener(host, port) in self._service_pids()
+
+    async def _relayed(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            far_reader, far_writer = await asyncio.open_unix_connection(str(self.server_socket))
+        except OSError:
+            writer.close()
+            return
+        await asyncio.gather(_pump(reader, far_writer), _pump(far_reader, writer), return_exceptions=True)
+        far_writer.close()
+        writer.close()
+
+    def scheduler_count(self) -> int:
+        return sum(process.comm.startswith("sglang::schedul") for process in self.processes.table.values())
+
+
+async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+
+
+def _short_folder() -> str | None:
+    """Where a Unix socket's path is short enough; None: the default folder for temporary files."""
+    return None if len(tempfile.gettempdir()) + 40 < SOCKET_NAME_MAX else "/tmp"
+
+
+def _last_sign(state: Path) -> float:
+    """Unix time of the last thing that happened on a kept host."""
+    newest = 0.0
+    for folder, _, names in os.walk(state):
+        for name in names:
+            try:
+                newest = max(newest, os.lstat(os.path.join(folder, name)).st_mtime)
+            except OSError:
+                continue
+    return newest
+
+
+def _kernel_line(machine: Machine, text: str) -> dict[str, str]:
+    return {
+        "MESSAGE": text,
+        "PRIORITY": "5",
+        "SYSLOG_FACILITY": "0",
+        "SYSLOG_IDENTIFIER": "kernel",
+        "_TRANSPORT": "kernel",
+        **machine.journal.common(),
+    }
+
+
+__all__ = ["Machine", "Process"]
