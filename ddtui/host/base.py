@@ -222,10 +222,11 @@ class Host(Protocol):
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Run a command that keeps talking; yields its stdout line by line, without the newline.
 
-        `stdin` is what it reads, then the end; None: nothing. With `sudo`: only where sudo asks for no password.
+        `stdin` is what it reads, then the end; None: nothing. With `sudo`: where sudo asks for no password.
 
-        The command is ended, on the host too, when the context is left. At most three run at a time. Raises LinkLost from the iterator if the link breaks,
-        CommandFailed with its stderr if the command ends by itself with a failure.
+        The command is ended, on the host too, when the context is left. At most three run at a time. Raises
+        LinkLost from the iterator if the link breaks, CommandFailed with its stderr if the command ends by
+        itself with a failure.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Opening the connection to one SSH server on the way: network, host key, log-in.
 
-The traps of asyncssh's defaults are closed here: no config file is read behind our back, host keys are decided
-by `known_hosts`, keys are offered by `Login`, and nothing (agent, terminal, environment) is passed on.
+The traps of asyncssh's defaults are closed here: no config file is read behind our back, host keys are
+decided by `known_hosts`, keys are offered by `Login`, and nothing (agent, terminal, environment) is passed on.
 """
 
 from __future__ import annotations
