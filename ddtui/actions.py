@@ -62,11 +62,13 @@ class Action:
     danger: Danger = Danger.NONE
     footer: int = 0
     shown: str = ""
+    hide: bool = False  # not in the footer while it cannot be done
 
     @property
-    def method(self) -> str:
-        """The action's name as Textual calls it."""
-        return self.id.replace("-", "_")
+    def call(self) -> str:
+        """The action as Textual calls it: a method's name, with an argument for a knob."""
+        kind, dash, name = self.id.partition("-")
+        return f"knob('{name}')" if kind == "knob" and dash else self.id.replace("-", "_")
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -102,13 +104,13 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "undo",
         "knobs",
-        "backspace,U",
+        "U,backspace",
         "undo turns",
         "Forget the knobs that were turned and not applied.",
         Where.TUNE,
         Needs.TURNS,
         footer=45,
-        shown="⌫",
+        hide=True,
     ),
     Action(
         "restart",
@@ -152,6 +154,7 @@ ACTIONS: tuple[Action, ...] = (
         Where.EVERYWHERE,
         Needs.BURST,
         footer=11,
+        hide=True,
     ),
     Action("progress", "server", "p", "progress", "Show or hide the progress of the change.", Where.TUNE),
     Action(
@@ -316,7 +319,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("bursts", "go to", "3", "bursts", "Every burst of this session with its numbers.", footer=82),
     Action("commands", "go to", "C", "command log", "Every command that ddtui ran on the host."),
     Action("help", "help", "question_mark", "help", "The keys of where you are.", footer=90, shown="?"),
-    Action("palette", "help", "ctrl+p,colon", "commands", "Every action by name.", footer=91, shown="^p"),
+    Action("palette", "help", "ctrl+p,colon", "palette", "Every action by name.", footer=91, shown="^p"),
     Action("theme", "view", "T", "theme", "Choose a theme."),
     Action("quit", "help", "q,ctrl+q", "quit", "Leave ddtui; nothing on the host changes.", footer=92),
 )

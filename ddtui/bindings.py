@@ -12,7 +12,7 @@ from ddtui.actions import Action, Where, own
 def binding(action: Action) -> Binding:
     return Binding(
         action.keys,
-        action.method,
+        action.call,
         action.label,
         show=action.footer > 0,
         key_display=action.shown or None,

@@ -44,25 +44,45 @@ class Desk:
     def __init__(
         self,
         profile: Profile,
-        session: Session | None,
         *,
         now: Callable[[], float] = time.time,
         keep_lines: int = 200_000,
     ) -> None:
-        self.session = session
+        self._session: Session | None = None
         self.now = now
         self.store = JournalStore(keep_lines)
         self.commands: deque[LoggedCommand] = deque(maxlen=KEPT_COMMANDS)
         self.events: deque[Event] = deque(maxlen=500)
         self.changed: Callable[[View], None] = lambda view: None
         self.happened: Callable[[Event], None] = lambda event: None
-        target = profile.connection.host
-        tune = session.now if session is not None else TuneView(Link(LinkState.CONNECTING, target))
-        self.view = View(profile, tune)
+        link = Link(LinkState.CONNECTING, profile.connection.host, since=now())
+        simulated, read_only = profile.simulated, "the profile says so" if profile.read_only else None
+        self.view = View(profile, TuneView(link, simulated=simulated, read_only=read_only))
         self._seen_notices = 0
-        if session is not None:
-            session.on_view(self._tune_changed)
-            session.on_command(self.commands.append)
+
+    @property
+    def session(self) -> Session:
+        """The session. RuntimeError before there is one."""
+        if self._session is None:
+            raise RuntimeError("the console has no session yet")
+        return self._session
+
+    @property
+    def attached(self) -> bool:
+        return self._session is not None
+
+    def attach(self, session: Session) -> None:
+        """Work through this session from now on."""
+        self._session = session
+        session.on_view(self._tune_changed)
+        session.on_command(self.commands.append)
+        self.publish(replace(self.view, tune=session.now))
+
+    async def close(self, limit: float = 3.0) -> None:
+        """Close the session, within `limit` seconds."""
+        if self._session is not None:
+            async with asyncio.timeout(limit):
+                await self._session.close()
 
     # the view
 
@@ -138,23 +158,19 @@ class Desk:
     # work; each is one worker's body
 
     async def connect(self, asker: Asker) -> None:
-        assert self.session is not None
         await self.session.connect(asker)
 
     async def watch(self) -> None:
-        assert self.session is not None
         await self.session.watch()
 
     async def follow_journal(self) -> None:
         """Fill the store until cancelled."""
-        assert self.session is not None
         async with _closing(self.session.journal()) as lines:
             async for batch in lines:
                 self.store.append(batch)
 
     async def load_bursts(self) -> None:
         """What the history has of this host."""
-        assert self.session is not None
         earlier = await self.session.earlier_bursts()
         known = {burst.id for burst in self.view.bursts}
         self._keep_bursts((*self.view.bursts, *(burst for burst in earlier if burst.id not in known)))
@@ -193,7 +209,6 @@ class Desk:
 
     async def burst(self, spec: BurstSpec) -> None:
         """Run a burst. Cancelling it stops the load and keeps what was measured."""
-        assert self.session is not None
         latest: Burst | None = None
         self.mark("burst")
         try:

@@ -6,7 +6,6 @@ from typing import ClassVar, Protocol, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingsMap
-from textual.content import Content
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
 
@@ -59,14 +58,14 @@ class ConsoleScreen(Screen[None]):
     KNOB_KEYS: ClassVar[bool] = False
     CHANGE_PANEL: ClassVar[bool] = True
 
-    view: reactive[View | None] = reactive(None, init=False)
     change_hidden: reactive[bool] = reactive(False, init=False)
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.desk = desk
-        self._knob_actions = knob_actions(desk.view.profile.knobs) if self.KNOB_KEYS else ()
-        bindings = [b for b in of(self._knob_actions)]
+        self._composed = False
+        self.knob_actions = knob_actions(desk.view.profile.knobs) if self.KNOB_KEYS else ()
+        bindings = of(self.knob_actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings)])
 
     @property
@@ -87,13 +86,15 @@ class ConsoleScreen(Screen[None]):
         """Give the parts of this screen what they show."""
 
     def on_mount(self) -> None:
-        self.view = self.desk.view
+        self._composed = True
+        self.present(self.desk.view)
 
     def on_screen_resume(self) -> None:
-        self.view = self.desk.view
+        self.present(self.desk.view)
 
-    def watch_view(self, view: View | None) -> None:
-        if view is None or not self.is_mounted:
+    def present(self, view: View) -> None:
+        """Show this from now on."""
+        if not self._composed:
             return
         with self.app.batch_update():
             self.query_one(StatusStrip).view = view
@@ -103,23 +104,28 @@ class ConsoleScreen(Screen[None]):
             self.query_one(KeyBar).refresh()
 
     def watch_change_hidden(self) -> None:
-        self.watch_view(self.view)
+        self.present(self.desk.view)
 
     # keys
 
     def actions_here(self) -> tuple[Action, ...]:
         """Every action whose key answers somewhere on this screen."""
-        return (*self._knob_actions, *at(self.PLACE))
+        return (*self.knob_actions, *at(self.PLACE))
 
     def keys(self) -> list[tuple[Action, str, str | None]]:
-        """The actions whose keys answer where the focus is, how the key is written, and why not, if so."""
-        known = {**BY_ID, **{action.id: action for action in self._knob_actions}}
+        """The actions whose keys answer where the focus is, how the key is written, and why not now."""
+        known = {**BY_ID, **{action.id: action for action in self.knob_actions}}
         found: dict[str, tuple[Action, str, str | None]] = {}
         for active in self.active_bindings.values():
             action = known.get(active.binding.id or "")
             if action is None or action.footer == 0 or action.id in found or not active.enabled:
                 continue
-            written = action.shown or self.app.get_key_display(active.binding)
+            remapped = active.binding.key not in action.key_names
+            written = (
+                written_key(active.binding.key)
+                if remapped
+                else action.shown or written_key(action.key_names[0])
+            )
             found[action.id] = (action, written, self.desk.why_not(action))
         return list(found.values())
 
@@ -129,7 +135,7 @@ class ConsoleScreen(Screen[None]):
 
     def may(self, action: str) -> bool:
         """Whether the action can be done now; says why not."""
-        found = BY_ID.get(action) or next(a for a in self._knob_actions if a.id == action)
+        found = BY_ID.get(action) or next(a for a in self.knob_actions if a.id == action)
         why = self.desk.why_not(found)
         if why is not None:
             self.notify(why, title=found.label, severity="warning", timeout=4, markup=False)
@@ -149,13 +155,15 @@ class Dialog(ModalScreen[T]):
             border-title-color: $primary; border-title-style: bold; border-subtitle-color: $muted;
         }
         & > .box.-danger { border: round $error; border-title-color: $error; }
-        & > .box > .buttons { height: 1; margin-top: 1; margin-bottom: 0; align-horizontal: right; width: 1fr; }
+        & > .box > .buttons { height: 1; margin-top: 1; align-horizontal: right; width: 1fr; }
         .buttons Button { margin-left: 2; }
         .note { color: $muted; height: auto; }
         .fault { color: $error; height: auto; display: none; }
         .fault.-shown { display: block; }
-        Input { border: tall $border-blurred; background: $background; }
-        Input:focus { border: tall $border; }
+        Input { border: none; height: 1; padding: 0 1; background: $panel; width: 1fr; }
+        Input:focus { border: none; background: $block-cursor-background; }
+        .field { height: 1; margin-top: 1; }
+        .field Static { width: 14; color: $muted; }
     }
     """
 
@@ -169,6 +177,13 @@ def title_of(turns: list[Turn] | tuple[Turn, ...]) -> str:
     return ", ".join(words).replace(" set", " on")
 
 
-def plain(text: str) -> Content:
-    """Text as it is, never as markup."""
-    return Content(text)
+NAMED_KEYS = {
+    "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
+    "left_square_bracket": "[", "right_square_bracket": "]", "enter": "↵", "backspace": "⌫", "left": "←",
+    "right": "→", "up": "↑", "down": "↓",
+}  # fmt: skip
+
+
+def written_key(key: str) -> str:
+    """A key as it is written on the screen: ^p, ?, ↵."""
+    return NAMED_KEYS.get(key, key.replace("ctrl+", "^"))

@@ -16,7 +16,7 @@ from ddtui.screens.base import Dialog
 
 
 class Confirm(Dialog[bool]):
-    """A question with a safe answer, which has the focus. `type_name`: must be typed before yes is possible."""
+    """A question whose safe answer has the focus. `type_name`: must be typed before yes is possible."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "yes", "yes"),
@@ -43,7 +43,7 @@ class Confirm(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box" + (" -danger" if self._danger else "")) as box:
-            box.border_title = Content(f" {self._title} ")
+            box.border_title = Content(f"{self._title}")
             text = self._text if isinstance(self._text, Content) else Content(self._text)
             with VerticalScroll(classes="text", can_focus=False):
                 yield Static(text, markup=False)
@@ -53,7 +53,10 @@ class Confirm(Dialog[bool]):
             with Horizontal(classes="buttons"):
                 yield Button(Content(f"{self._no}  esc"), id="no", compact=True)
                 yield Button(
-                    Content(f"{self._yes}  y"), id="yes", compact=True, variant="error" if self._danger else "primary"
+                    Content(f"{self._yes}  y"),
+                    id="yes",
+                    compact=True,
+                    variant="error" if self._danger else "primary",
                 )
 
     def on_mount(self) -> None:
@@ -97,8 +100,8 @@ class Secret(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
-            box.border_title = Content(f" {self.WORDS.get(self._purpose, 'Secret')} ")
-            box.border_subtitle = Content(" ↵ send   esc give up ")
+            box.border_title = Content(f"{self.WORDS.get(self._purpose, 'Secret')}")
+            box.border_subtitle = Content("↵ send   esc give up")
             yield Static(Content(self._prompt), markup=False)
             yield Input(password=self._purpose != "otp", id="secret")
 
@@ -125,7 +128,7 @@ class Trust(Dialog[bool]):
         key = self._key
         note = getattr(key, "note", "")
         with Vertical(classes="box") as box:
-            box.border_title = Content(" Unknown host key ")
+            box.border_title = Content("Unknown host key")
             yield Static(
                 Content.assemble(
                     f"{key.host} port {key.port} is not in known_hosts yet.\n\n",
@@ -164,7 +167,7 @@ class Problem(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box -danger") as box:
-            box.border_title = Content(f" {self._title} ")
+            box.border_title = Content(f"{self._title}")
             yield Static(Content(self._text), markup=False)
             if self._hint:
                 yield Static(Content(f"→ {self._hint}"), classes="note", markup=False)

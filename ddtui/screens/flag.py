@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
@@ -29,7 +29,7 @@ class FlagDialog(Dialog[Turn]):
     DEFAULT_CSS = """
     FlagDialog {
         & > .box { width: 78; }
-        #found { height: 8; border: none; padding: 0; background: transparent; scrollbar-size: 1 1; }
+        #found { height: 8; margin-top: 1; border: none; padding: 0; background: transparent; scrollbar-size: 1 1; }
         #found > .option-list--option { padding: 0; }
     }
     """
@@ -41,11 +41,15 @@ class FlagDialog(Dialog[Turn]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
-            box.border_title = Content(" Any flag ")
-            box.border_subtitle = Content(" ↵ set   ↑↓ choose   ^x take away   esc cancel ")
-            yield Input(self._flag or "--", id="flag", placeholder="--flag", select_on_focus=False)
+            box.border_title = Content("Any flag")
+            box.border_subtitle = Content("↵ set   ↑↓ choose   ^x take away   esc cancel")
+            with Horizontal(classes="field"):
+                yield Static("flag", markup=False)
+                yield Input(self._flag or "--", id="flag", placeholder="--flag", select_on_focus=False)
             yield OptionList(id="found", markup=False, compact=True)
-            yield Input(self._value_now(self._flag), id="value", placeholder="value; empty for a switch")
+            with Horizontal(classes="field"):
+                yield Static("value", markup=False)
+                yield Input(self._value_now(self._flag), id="value", placeholder="empty for a switch")
             yield Static(classes="fault", id="fault", markup=False)
 
     def on_mount(self) -> None:
@@ -110,7 +114,9 @@ class FlagDialog(Dialog[Turn]):
 
     def _checked_flag(self) -> str | None:
         flag = self.query_one("#flag", Input).value.strip()
-        good = flag.startswith("--") and len(flag) > 2 and flag[2:].replace("-", "").replace("_", "").isalnum()
+        good = (
+            flag.startswith("--") and len(flag) > 2 and flag[2:].replace("-", "").replace("_", "").isalnum()
+        )
         word = self.query_one("#fault", Static)
         word.set_class(not good, "-shown")
         word.update(Content("" if good else f"{flag!r} is no flag: write --name"))
@@ -122,7 +128,9 @@ def known_flags(view: View) -> list[FlagRow]:
     rows = {row.flag: row for row in view.tune.known_flags}
     for row in view.tune.service.flags:
         known = rows.get(row.flag)
-        rows[row.flag] = FlagRow(row.flag, row.in_unit, row.running, row.source, known.help if known else row.help)
+        rows[row.flag] = FlagRow(
+            row.flag, row.in_unit, row.running, row.source, known.help if known else row.help
+        )
     return list(rows.values())
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
 
@@ -28,7 +28,12 @@ class KnobDialog(Dialog[Turn]):
         ("ctrl+x", "unset", "unset"),
     ]
     DEFAULT_CSS = """
-    KnobDialog > .box { width: 64; }
+    KnobDialog {
+        & > .box { width: 64; }
+        #preset-row { height: 1; }
+        #preset-word { width: 14; color: $muted; }
+        #presets { width: 1fr; height: 1; }
+    }
     """
 
     def __init__(self, view: View, knob: Knob, row: KnobRow | None) -> None:
@@ -39,17 +44,27 @@ class KnobDialog(Dialog[Turn]):
     def compose(self) -> ComposeResult:
         knob = self._knob
         with Vertical(classes="box") as box:
-            box.border_title = Content(f" {knob.name} ")
-            box.border_subtitle = Content(" ↵ set   ↑↓ presets   ^x unset   esc cancel ")
-            yield Static(Content.styled(knob.flag or f"${knob.env}", "$primary"), markup=False)
+            box.border_title = Content(f"{knob.name}")
+            box.border_subtitle = Content("↵ set   ↑↓ presets   ^x unset   esc cancel")
+            limits = allowed(knob)
+            yield Static(
+                Content.assemble(
+                    (knob.flag or f"${knob.env}", "$primary"), (f"   {limits}" if limits else "", "$muted")
+                ),
+                markup=False,
+            )
             if knob.meaning:
                 yield Static(Content(knob.meaning), classes="note", markup=False)
             yield Static(layers(self._row), markup=False)
             value = self._now or ""
             if knob.kind is KnobKind.SWITCH:
                 value = "off" if self._now is None else "on"
-            yield Input(value, id="value", select_on_focus=True)
-            yield Static(self._presets(), id="presets", markup=False)
+            with Horizontal(classes="field"):
+                yield Static("next", markup=False)
+                yield Input(value, id="value", select_on_focus=True)
+            with Horizontal(id="preset-row"):
+                yield Static("presets", id="preset-word", markup=False)
+                yield Static(self._presets(), id="presets", markup=False)
             yield Static(classes="fault", id="fault", markup=False)
 
     def on_mount(self) -> None:
@@ -64,14 +79,12 @@ class KnobDialog(Dialog[Turn]):
     def _presets(self) -> Content:
         parts: list[Content | str] = []
         typed = self.query_one("#value", Input).value if self.is_mounted else (self._now or "")
-        if self.choices:
-            parts.append(Content.styled("presets  ", "$muted"))
         for choice in self.choices:
             here = choice == typed
-            parts += [Content.styled(f"[{choice}]" if here else f" {choice} ", "bold $accent" if here else ""), " "]
-        limits = allowed(self._knob)
-        if limits:
-            parts.append(Content.styled(f"  allowed: {limits}", "$muted"))
+            parts += [
+                Content.styled(f"[{choice}]" if here else f" {choice} ", "bold $accent" if here else ""),
+                " ",
+            ]
         return Content.assemble(*parts)
 
     def action_preset(self, by: int) -> None:

@@ -47,8 +47,8 @@ class Review(Dialog[bool]):
     def compose(self) -> ComposeResult:
         blocked = bool(self._plan.problems)
         with Vertical(classes="box" + (" -danger" if blocked else "")) as box:
-            box.border_title = Content(f" {self._title} ")
-            box.border_subtitle = Content(f" {self._plan.unit} on {self._host} ")
+            box.border_title = Content(f"{self._title}")
+            box.border_subtitle = Content(f"{self._plan.unit} on {self._host}")
             with VerticalScroll(id="plan-scroll", can_focus=False):
                 yield Static(plan_lines(self._plan), id="plan", markup=False)
             if self._type_name is not None and not blocked:

@@ -24,7 +24,6 @@ from ddtui.words import cut, tokens
 
 PACE = 0.5  # seconds between two builds
 MARKERS = ("○", "●")  # of series A and B: told apart without colour
-LINES = ("braille", "hd")  # thin and thick
 _plotext = threading.Lock()  # plotext draws into one global figure
 
 
@@ -194,12 +193,12 @@ def build(job: Job) -> list[Strip]:
 _console = Console(width=10_000, color_system="truecolor", force_terminal=True, legacy_windows=False)
 
 
-def _look(job: Job) -> list[tuple[Series, str, str, tuple[int, int, int]]]:
-    """Each series with its marker, line and colour. A lone series looks like B, the newest."""
+def _look(job: Job) -> list[tuple[Series, str, tuple[int, int, int]]]:
+    """Each series with its marker and colour. A lone series looks like B, the newest."""
     count = len(job.data.series)
     first = max(0, len(MARKERS) - count)
     return [
-        (series, MARKERS[(first + i) % 2], LINES[(first + i) % 2], job.colours[(first + i) % 2])
+        (series, MARKERS[(first + i) % 2], job.colours[(first + i) % 2])
         for i, series in enumerate(job.data.series)
     ]
 
@@ -207,12 +206,9 @@ def _look(job: Job) -> list[tuple[Series, str, str, tuple[int, int, int]]]:
 def _legend(job: Job) -> Strip:
     faint = Style(color=RichColor.from_rgb(*job.faint))
     segments = [Segment(f"{job.data.y_label}  ", faint)]
-    for series, marker, _, colour in _look(job):
+    for series, marker, colour in _look(job):
         if series.marks:
             segments.append(Segment(f"{marker} {series.name}  ", Style(color=RichColor.from_rgb(*colour))))
-    if job.data.note:
-        used = sum(segment.cell_length for segment in segments)
-        segments.append(Segment(job.data.note.rjust(max(0, job.width - used - 1)), faint))
     return Strip(segments)
 
 
@@ -224,7 +220,7 @@ def _plot(job: Job, height: int) -> str:
     ys = [value for mark in marks for value in (mark.y, mark.low, mark.high) if value is not None]
     xs = sorted({mark.x for mark in marks})
     bottom, top = _bounds(min(ys), max(ys))
-    ticks = [tick for tick in nice_ticks(bottom, top, max(3, height // 2) + 1) if bottom <= tick <= top]
+    ticks = [tick for tick in nice_ticks(bottom, top, max(3, height // 3) + 1) if bottom <= tick <= top]
     left, right = math.log2(xs[0]), math.log2(xs[-1])
     edge = (right - left) * 0.06 or 0.5
     plotext.clear_figure()
@@ -244,12 +240,12 @@ def _plot(job: Job, height: int) -> str:
     if job.cursor is not None:
         at = math.log2(job.cursor)
         plotext.plot([at, at], [bottom, top], marker="┊", color=job.faint)
-    for series, marker, line, colour in _look(job):
+    for series, marker, colour in _look(job):
         points = [(math.log2(mark.x), mark) for mark in series.marks]
         if not points:
             continue
         if len(points) > 1:
-            plotext.plot([x for x, _ in points], [m.y for _, m in points], marker=line, color=colour)
+            plotext.plot([x for x, _ in points], [m.y for _, m in points], marker="braille", color=colour)
         for x, mark in points:
             if mark.low is not None and mark.high is not None and mark.high > mark.low:
                 plotext.plot([x, x], [mark.low, mark.high], marker="│", color=colour)

@@ -40,7 +40,6 @@ class ChartData:
     y_label: str
     series: tuple[Series, ...] = ()
     x_tokens: bool = False  # x values are token counts: 8k
-    note: str = ""  # below the title: "ctx 8k"
 
     @property
     def empty(self) -> bool:
@@ -125,8 +124,7 @@ def rate_by_concurrency(before: Burst | None, newest: Burst | None, context: int
             if point.cell.context == context
         )
         series.append(Series(_name(letter, burst), clean(mark for mark in marks if mark is not None)))
-    note = f"ctx {tokens(context)}" if context is not None else ""
-    return ChartData("tok/s by concurrency", "concurrency", "tok/s", tuple(series), note=note)
+    return ChartData("tok/s by concurrency", "concurrency", "tok/s", tuple(series))
 
 
 def accept_by_context(before: Burst | None, newest: Burst | None, concurrency: int | None) -> ChartData:
@@ -141,10 +139,7 @@ def accept_by_context(before: Burst | None, newest: Burst | None, concurrency: i
             if point.cell.concurrency == concurrency
         )
         series.append(Series(_name(letter, burst), clean(mark for mark in marks if mark is not None)))
-    note = f"C = {concurrency}" if concurrency is not None else ""
-    return ChartData(
-        "accept length by context", "context", "tokens/step", tuple(series), x_tokens=True, note=note
-    )
+    return ChartData("accept length by context", "context", "tokens/step", tuple(series), x_tokens=True)
 
 
 def read_out(data: ChartData, x: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import ClassVar, Literal
 
 from textual.app import ComposeResult
@@ -40,7 +41,7 @@ class ChartPane(Pane):
         super().__init__(TITLES[kind], id=f"chart-{kind}", tab=TABS[kind])
         self.kind = kind
         self._view: View | None = None
-        self._slice: int | None = None  # chosen by hand; None: the largest
+        self._slice: int | None = None  # chosen by hand; None: where the newest burst has most points
 
     def compose(self) -> ComposeResult:
         yield Chart("no burst yet\nx measures this step")
@@ -63,7 +64,14 @@ class ChartPane(Pane):
     @property
     def slice(self) -> int | None:
         slices = self.slices
-        return self._slice if self._slice in slices else (slices[-1] if slices else None)
+        if self._slice in slices:
+            return self._slice
+        newest = self._view.overlay[1] if self._view is not None else None
+        if newest is None:
+            return None
+        cells = [point.cell for point in newest.points]
+        measured = Counter(cell.context if self.kind == "rate" else cell.concurrency for cell in cells)
+        return max(measured, key=lambda at: (measured[at], at))
 
     def _draw(self) -> None:
         view = self._view
@@ -78,7 +86,7 @@ class ChartPane(Pane):
         if at is not None:
             title = f"{title}, " + (f"ctx {tokens(at)}" if self.kind == "rate" else f"C = {at}")
             if len(self.slices) > 1:
-                title += f"  {self.slices.index(at) + 1}/{len(self.slices)} ↕"
+                title += f"  {self.slices.index(at) + 1}/{len(self.slices)} ↑↓"
         self.set_title(title)
         self.set_state(chart.reading)
         self._draw_burst(view.bursts[0] if view.bursts else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,10 +15,10 @@ from textual.widgets.option_list import Option
 from ddtui.actions import Where
 from ddtui.bindings import bindings
 from ddtui.messages import NextStepChosen
-from ddtui.tuning.model import Verdict
+from ddtui.tuning.model import Status, Verdict
 from ddtui.view import View
 from ddtui.widgets.pane import Pane
-from ddtui.words import STATUS_LOOK, cut, plural
+from ddtui.words import STATUS_LOOK, cut
 
 
 class CheckList(OptionList):
@@ -108,7 +109,9 @@ class ChecksPane(Pane):
         if not verdicts:
             self.set_state("reading every layer …" if view.connected else "")
         elif wrong:
-            self.set_state(f"{len(wrong)} of {plural(len(verdicts), 'check')} not in force", bad=True)
+            counts = Counter(verdict.status for verdict in wrong)
+            bad = any(status is not Status.UNKNOWN for status in counts)
+            self.set_state(", ".join(f"{count} {status}" for status, count in counts.items()), bad=bad)
         else:
             self.set_state(f"all {len(verdicts)} in force")
 
@@ -121,7 +124,7 @@ def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
     title = cut(verdict.title + value, max(8, width - 2 - len(word)))
     lines = [Content.assemble((glyph, f"bold {colour}"), " ", title, (word, colour))]
     if expanded:
-        lines += _indented(verdict.summary, width, "$foreground")
+        lines += _indented(verdict.summary, width, "$foreground", hang="")
         for evidence in verdict.evidence:
             source = f"  {evidence.source}" if evidence.source else ""
             lines += _indented(f"{evidence.layer}: {evidence.text}", width, "$muted", tail=source)
@@ -136,9 +139,9 @@ def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
     return Content("\n").join(lines)
 
 
-def _indented(text: str, width: int, colour: str, *, tail: str = "") -> list[Content]:
+def _indented(text: str, width: int, colour: str, *, tail: str = "", hang: str = "  ") -> list[Content]:
     """The text wrapped below the glyph; the tail after it if it fits, else on its own line."""
-    lines = textwrap.wrap(text, max(10, width - 2), subsequent_indent="  ", break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(text, max(10, width - 2), subsequent_indent=hang, break_on_hyphens=False) or [""]
     shown = [Content.assemble("  ", (line, colour)) for line in lines]
     if tail and len(lines[-1]) + len(tail) + 2 <= width:
         shown[-1] = Content.assemble(shown[-1], (tail, "$faint"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from textual.content import Content
@@ -52,7 +53,7 @@ def strip(decodes: Sequence[Decode], width: int) -> Content:
     shown: list[Content] = []
     for word, (_, _, values) in zip(words, parts, strict=True):
         if curve >= 4:
-            line = sparkline([value or 0.0 for value in values], curve)[0]
+            line = sparkline([math.nan if value is None else value for value in values], curve)[0]
             word = Content.assemble(word, " ", (line, "$series-b"))
         shown.append(word)
     return Content("   ").join([*shown, counts]).truncate(width, ellipsis=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from bisect import bisect_left, bisect_right
 from itertools import accumulate
@@ -55,7 +56,7 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
     DEFAULT_CSS = """
     JournalView {
         background: transparent;
-        scrollbar-size: 1 1;
+        scrollbar-size: 0 1;
         & > .journal--time { color: $faint; }
         & > .journal--debug { color: $muted; }
         & > .journal--info { color: $foreground; }
@@ -178,7 +179,12 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
         finally:
             self._moving = False
         self.refresh()
+        self.call_after_refresh(self._settle_scrollbar)  # it may have come into being just now
         self.post_message(JournalChanged())
+
+    def _settle_scrollbar(self) -> None:
+        if self.show_vertical_scrollbar:
+            self.vertical_scrollbar.position = self.scroll_y
 
     def _jump(self, y: float) -> None:
         y = max(0.0, min(float(y), float(self.max_scroll_y)))
@@ -435,9 +441,23 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
             segments.append(Segment(" " * (width - used), base))
         return Strip(segments, max(used, width)).crop(0, width)
 
+    def _batch(self, shown: str, base: Style) -> list[Segment]:
+        """A `Decode batch` or `Prefill batch` line: names dim, numbers bright."""
+        muted = base + self.get_component_rich_style("journal--debug", partial=True)
+        segments: list[Segment] = []
+        at = 0
+        for found in _VALUE.finditer(shown):
+            segments += [
+                Segment(shown[at : found.start() + 2], muted),
+                Segment(shown[found.start() + 2 : found.end()], base),
+            ]
+            at = found.end()
+        segments.append(Segment(shown[at:], muted))
+        return segments
+
     def _highlighted(self, text: str, shown: str, skipped: int, base: Style) -> list[Segment]:
         if self.filter.empty:
-            return [Segment(shown, base)]
+            return self._batch(shown, base) if " batch, " in text else [Segment(shown, base)]
         match = base + self.get_component_rich_style("journal--match", partial=True)
         segments: list[Segment] = []
         at = 0
@@ -449,6 +469,9 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
             at = end
         segments.append(Segment(shown[at:], base))
         return segments
+
+
+_VALUE = re.compile(r": -?[\d.]+")  # of a batch line: `gen throughput (token/s): 738.18`
 
 
 def _crop(text: str, x: int, room: int) -> tuple[str, int]:

@@ -33,7 +33,10 @@ class KeyBar(Widget):
         chosen: list[tuple[Action, str, str | None]] = []
         used = 0
         seen: set[str] = set()
-        everything = sorted(self._actions(), key=lambda item: (item[2] is not None, item[0].footer))
+        everything = sorted(
+            (item for item in self._actions() if not (item[0].hide and item[2])),
+            key=lambda item: (item[2] is not None and item[0].footer >= 20, item[0].footer),
+        )
         always = [item for item in everything if item[0].id in ALWAYS]
         room = width - sum(_length(item) for item in always)
         for item in [item for item in everything if item[0].id not in ALWAYS]:

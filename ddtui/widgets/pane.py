@@ -34,14 +34,14 @@ class Pane(Vertical):
     def set_title(self, text: str) -> None:
         if text != self._title:
             self._title = text
-            self.border_title = Content(f" {text} ")
+            self.border_title = Content(text)
 
     def set_state(self, text: str, *, bad: bool = False) -> None:
         """What stands in the lower border."""
         self.set_class(bad, "-bad")
         if text != self._state:
             self._state = text
-            self.border_subtitle = Content(f" {text} ") if text else None
+            self.border_subtitle = Content(text) if text else None
 
     def focus_first(self) -> None:
         """Give the focus to the first thing in here that takes it."""

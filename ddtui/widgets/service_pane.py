@@ -68,7 +68,8 @@ class ServicePane(Pane):
         self.query_one("#flags-head", Static).update(Content(head))
         options = self.query_one("#flags", OptionList)
         kept = options.highlighted
-        options.set_options(Option(flag_line(row, width), id=row.flag) for row in flags)
+        name = min(max((len(row.flag) - 2 for row in flags), default=0), max(12, width // 2))
+        options.set_options(Option(flag_line(row, name, width), id=row.flag) for row in flags)
         if flags and kept is not None:
             options.highlighted = min(kept, len(flags) - 1)
 
@@ -103,17 +104,15 @@ def allowed(knob: Knob) -> str:
     return f"{knob.max:g} or less" if knob.max is not None else ""
 
 
-def flag_line(row: FlagRow, width: int) -> Content:
-    """One flag: its value in the unit, and in the process where that differs."""
-    name = row.flag.removeprefix("--")
+def flag_line(row: FlagRow, name: int, width: int) -> Content:
+    """One flag, its name in `name` cells: the value in the unit, and in the process where that differs."""
     differ = row.in_unit != row.running and row.running is not None
-    value = _value(row.in_unit)
     running = f"  running: {_value(row.running)}" if differ or row.in_unit is None else ""
-    room = max(8, width - min(len(name), width // 2) - 1 - len(running))
+    room = max(8, width - name - 2 - len(running))
     return Content.assemble(
-        (cut(name, max(8, width // 2)), "$muted"),
-        " ",
-        (cut(value, room), "$foreground" if row.in_unit is not None else "$muted"),
+        (cut(row.flag.removeprefix("--"), name).ljust(name), "$muted"),
+        "  ",
+        (cut(_value(row.in_unit), room), "$foreground" if row.in_unit is not None else "$muted"),
         (running, "$warning"),
     )
 

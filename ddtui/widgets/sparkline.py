@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 # dots of the left and right column of a braille cell, lowest first
@@ -9,17 +10,22 @@ _LEFT = (0x40, 0x04, 0x02, 0x01)
 _RIGHT = (0x80, 0x20, 0x10, 0x08)
 
 
-def sparkline(values: Sequence[float], width: int, rows: int = 1, top: float | None = None) -> list[str]:
-    """The newest `2 * width` values as bars from zero to `top` (the greatest value), `rows` lines of text."""
+def sparkline(values: Sequence[float], width: int, rows: int = 1, bottom: float | None = None) -> list[str]:
+    """The newest `2 * width` values as bars from `bottom` to their greatest, `rows` lines of text.
+
+    `bottom` None: a little under the least value, so that the shape is seen. Not finite values leave a gap.
+    """
     if width <= 0 or rows <= 0:
         return []
     newest = list(values)[-2 * width :]
-    highest = top if top is not None else max(newest, default=0.0)
+    finite = [value for value in newest if math.isfinite(value)]
+    high, low = max(finite, default=0.0), min(finite, default=0.0)
+    floor = bottom if bottom is not None else low - 0.35 * (high - low)
     steps = 4 * rows
     heights = [0] * (2 * width - len(newest))
     for value in newest:
-        share = value / highest if highest > 0 else 0.0
-        heights.append(min(steps, max(1, round(share * steps))) if value >= 0 else 0)
+        share = (value - floor) / (high - floor) if high > floor else 0.5
+        heights.append(min(steps, max(1, round(share * steps))) if math.isfinite(value) else 0)
     lines: list[str] = []
     for row in reversed(range(rows)):
         cells = []

@@ -1,0 +1,198 @@
+"""Every burst with its numbers: value, 95 % interval, sample count."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from ddtui.actions import Where
+from ddtui.bench.model import Burst, BurstState, Estimate, Point
+from ddtui.desk import Desk
+from ddtui.screens.base import ConsoleScreen
+from ddtui.view import RUNNING, View
+from ddtui.widgets.chart_pane import burst_line
+from ddtui.widgets.pane import Pane
+from ddtui.widgets.pane_tabs import PaneRow
+from ddtui.words import cut, number, time_of_day, tokens
+
+STATE_LOOK: dict[BurstState, tuple[str, str]] = {
+    BurstState.DONE: ("✓", "$success"),
+    BurstState.FAILED: ("✗", "$error"),
+    BurstState.CANCELLED: ("–", "$muted"),
+}
+
+
+class BurstList(Pane):
+    """All bursts, newest first."""
+
+    DEFAULT_CSS = """
+    BurstList OptionList {
+        height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1;
+        & > .option-list--option { padding: 0; }
+    }
+    """
+
+    def __init__(self) -> None:
+        super().__init__("Bursts", id="burst-list")
+
+    def compose(self) -> ComposeResult:
+        yield OptionList(markup=False, compact=True)
+
+
+class PointTable(Pane):
+    """The points of one burst."""
+
+    def __init__(self) -> None:
+        super().__init__("Points", id="points")
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll():
+            yield Static(id="point-lines", markup=False)
+
+
+class BurstsScreen(ConsoleScreen):
+    """The list on the left, the chosen burst's points on the right."""
+
+    PLACE: ClassVar[Where] = Where.BURSTS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("escape", "app.switch_mode('tune')", "back"),
+        ("j", "move(1)", "down"),
+        ("k", "move(-1)", "up"),
+    ]
+    DEFAULT_CSS = """
+    BurstsScreen #burst-list { width: 38; }
+    BurstsScreen #points { width: 1fr; }
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self.list = BurstList()
+        self.points = PointTable()
+        self._bursts: tuple[Burst, ...] = ()
+
+    def body(self) -> ComposeResult:
+        yield PaneRow(self.list, self.points, id="burst-row")
+
+    def on_mount(self) -> None:
+        self.options.focus()
+
+    @property
+    def options(self) -> OptionList:
+        return self.list.query_one(OptionList)
+
+    def show_view(self, view: View) -> None:
+        if view.bursts != self._bursts:
+            before = self._bursts
+            self._bursts = view.bursts
+            chosen = self.options.highlighted
+            at_top = chosen in (None, 0) or not before
+            if not at_top and chosen is not None and before[0].id != view.bursts[0].id:
+                chosen += 1
+            self.options.set_options(Option(summary(burst)) for burst in view.bursts)
+            if view.bursts:
+                self.options.highlighted = 0 if at_top else min(chosen or 0, len(view.bursts) - 1)
+            self._draw_points()
+
+    def on_option_list_option_highlighted(self) -> None:
+        self._draw_points()
+
+    def on_resize(self) -> None:
+        self._draw_points()
+
+    def _draw_points(self) -> None:
+        lines = self.points.query_one("#point-lines", Static)
+        index = self.options.highlighted
+        if not self._bursts or index is None or index >= len(self._bursts):
+            lines.update(Content.styled("no burst yet: x measures this step", "$muted"))
+            return
+        burst = self._bursts[index]
+        self.points.set_title(f"Burst {burst.id}")
+        simulated = "simulated" if burst.simulated else ""
+        self.points.set_state(simulated)
+        lines.update(point_lines(burst, max(30, self.points.content_size.width - 1)))
+
+    def action_move(self, by: int) -> None:
+        if by > 0:
+            self.options.action_cursor_down()
+        else:
+            self.options.action_cursor_up()
+
+
+def summary(burst: Burst) -> Content:
+    """A burst in the list: state, step, when, and its greatest rate."""
+    glyph, colour = STATE_LOOK.get(burst.state, ("▶", "$primary"))
+    at = burst.points[0].started_at if burst.points else None
+    rates = [point.output_rate.value for point in burst.points if point.output_rate is not None]
+    step = f"step {burst.step}" if burst.step is not None else "no step"
+    best = f"{max(rates):,.0f} tok/s" if rates else str(burst.state)
+    return Content.assemble(
+        (f"{glyph} ", f"bold {colour}"),
+        (f"{step:<9}", "bold"),
+        (f"{time_of_day(at) if at else '':<9}", "$muted"),
+        f"{best:>14}",
+    )
+
+
+COLUMNS: tuple[tuple[str, int], ...] = (
+    ("C", 4),
+    ("ctx", 6),
+    ("tok/s [95 %]", 22),
+    ("accept", 15),
+    ("per user", 15),
+    ("TTFT ms", 15),
+    ("step ms", 15),
+    ("ok", 5),
+)
+
+
+def point_lines(burst: Burst, width: int) -> Content:
+    """The burst's points as a table; columns that do not fit go from the right."""
+    lines: list[Content] = []
+    if burst.state in RUNNING or burst.state is BurstState.FAILED or burst.text:
+        lines.append(burst_line(burst, width))
+    columns: list[tuple[str, int]] = []
+    used = 0
+    for name, size in COLUMNS:
+        if used + size + 1 > width:
+            break
+        columns.append((name, size))
+        used += size + 1
+    lines.append(Content.styled(" ".join(name.rjust(size) for name, size in columns), "$muted"))
+    for point in burst.points:
+        cells = point_cells(point)
+        row = " ".join(cut(cells[name], size).rjust(size) for name, size in columns)
+        lines.append(Content.styled(row, "$foreground" if point.final else "$muted"))
+        marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
+        if marks:
+            lines.append(Content.styled(cut("     ! " + ", ".join(marks), width), "$warning"))
+    if not burst.points and burst.state not in RUNNING:
+        lines.append(Content.styled("nothing was measured", "$muted"))
+    return Content("\n").join(lines)
+
+
+def point_cells(point: Point) -> dict[str, str]:
+    """A point's cells by column."""
+    return {
+        "C": str(point.cell.concurrency),
+        "ctx": tokens(point.cell.context),
+        "tok/s [95 %]": interval(point.output_rate, with_n=True),
+        "accept": interval(point.accept_length),
+        "per user": interval(point.per_user_rate),
+        "TTFT ms": interval(point.ttft_ms),
+        "step ms": interval(point.step_ms),
+        "ok": f"{point.ok}" + (f"/{point.ok + point.failed}" if point.failed else ""),
+    }
+
+
+def interval(estimate: Estimate | None, *, with_n: bool = False) -> str:
+    """A value with its interval: `912 [880–940]`; not known: –."""
+    if estimate is None:
+        return "–"
+    text = f"{number(estimate.value)} [{number(estimate.low)}–{number(estimate.high)}]"
+    return f"{text} n{estimate.n}" if with_n else text

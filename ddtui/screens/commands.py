@@ -1,0 +1,97 @@
+"""The command log: every command that ddtui ran on the host, its exit code and how long it took."""
+
+from __future__ import annotations
+
+import shlex
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+from ddtui.desk import Desk
+from ddtui.host.base import LoggedCommand
+from ddtui.sanitize import clean
+from ddtui.screens.base import Dialog
+from ddtui.words import time_of_day
+
+SHOWN = 500
+
+
+class CommandLog(Dialog[None]):
+    """Newest last, as in a shell; y copies the command."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "copy", "copy"),
+        ("q,C", "dismiss_none", "close"),
+        ("j", "move(1)", "down"),
+        ("k", "move(-1)", "up"),
+    ]
+    DEFAULT_CSS = """
+    CommandLog {
+        & > .box { width: 96%; height: 92%; padding: 0 1; }
+        OptionList { height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1; }
+        OptionList > .option-list--option { padding: 0; }
+    }
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._shown: list[LoggedCommand] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content("Commands on the host")
+            box.border_subtitle = Content("y copy   esc close")
+            yield OptionList(markup=False, compact=True)
+
+    def on_mount(self) -> None:
+        self._fill()
+        self.set_interval(1.0, self._fill)
+        self.query_one(OptionList).focus()
+
+    def _fill(self) -> None:
+        commands = list(self._desk.commands)[-SHOWN:]
+        if commands == self._shown:
+            return
+        options = self.query_one(OptionList)
+        at_end = options.highlighted in (None, len(self._shown) - 1)
+        kept = options.highlighted
+        self._shown = commands
+        options.set_options(Option(line(command)) for command in commands)
+        if commands:
+            options.highlighted = len(commands) - 1 if at_end else kept
+
+    def action_copy(self) -> None:
+        index = self.query_one(OptionList).highlighted
+        if index is not None and self._shown:
+            self.app.copy_to_clipboard(words(self._shown[index]))
+            self.notify("command copied", timeout=2, markup=False)
+
+    def action_move(self, by: int) -> None:
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
+
+
+def words(command: LoggedCommand) -> str:
+    """The command as one types it in a shell."""
+    sudo = "sudo " if command.sudo else ""
+    return sudo + clean(" ".join(shlex.quote(word) for word in command.argv))
+
+
+def line(command: LoggedCommand) -> Content:
+    """One command: when, exit code, duration, words."""
+    code = "–" if command.exit_code is None else str(command.exit_code)
+    return Content.assemble(
+        (f"{time_of_day(command.at)}  ", "$muted"),
+        (f"{code:>3}", "$success" if command.exit_code == 0 else "$warning"),
+        (f"{command.seconds * 1000:7.0f} ms  ", "$muted"),
+        words(command),
+    )

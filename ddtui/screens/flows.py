@@ -1,0 +1,166 @@
+"""What takes a question before it is done: review and apply, restart, roll back, burst, quit."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, Protocol, TypeVar
+
+from ddtui.bench.model import BurstSpec
+from ddtui.desk import Desk
+from ddtui.host.base import HostError, HostKey
+from ddtui.screens.base import Dialog, title_of
+from ddtui.screens.dialogs import Confirm, Problem, Secret, Trust
+from ddtui.tuning.model import Plan, Progress, Turn
+from ddtui.view import ChangeKind
+from ddtui.words import duration
+
+T = TypeVar("T")
+
+
+class Asks(Protocol):
+    """Who can show a dialog and wait for its answer."""
+
+    def __call__(self, dialog: Dialog[T]) -> Awaitable[T | None]: ...
+
+
+class OperatorAsker:
+    """Answers the host's questions with dialogs."""
+
+    def __init__(self, ask: Asks) -> None:
+        self._ask = ask
+
+    async def secret(self, prompt: str, *, purpose: str) -> str | None:
+        return await self._ask(Secret(prompt, purpose))
+
+    async def trust(self, key: HostKey) -> bool:
+        return bool(await self._ask(Trust(key)))
+
+
+class Flows:
+    """The flows of one console, each a worker's body. `ask` shows a dialog, `spawn` starts a worker."""
+
+    def __init__(
+        self, desk: Desk, ask: Asks, spawn: Callable[[str, Coroutine[Any, Any, None]], None]
+    ) -> None:
+        self._desk, self._ask, self._spawn = desk, ask, spawn
+
+    @property
+    def _type_name(self) -> str | None:
+        """What must be typed before a production host is touched."""
+        profile = self._desk.view.profile
+        return profile.connection.host if profile.production else None
+
+    async def _problem(self, title: str, error: Exception) -> None:
+        hint = error.hint if isinstance(error, HostError) else ""
+        await self._ask(Problem(title, str(error) or type(error).__name__, hint))
+
+    async def kill(self, text: str) -> bool:
+        """Whether to kill a server that does not stop."""
+        dialog = Confirm("The server does not stop", text, yes="Kill it", no="Wait on", danger=True)
+        return bool(await self._ask(dialog))
+
+    def _change(self, kind: ChangeKind, title: str, steps: AsyncIterator[Progress]) -> None:
+        self._spawn("change", self._desk.change(kind, title, steps))
+
+    async def _reviewed(self, make: Awaitable[Plan], title: str) -> Plan | None:
+        """The plan, once it was read and confirmed."""
+        from ddtui.screens.review import Review
+
+        try:
+            plan = await make
+        except Exception as error:
+            await self._problem(title, error)
+            return None
+        profile = self._desk.view.profile
+        review = Review(plan, profile.connection.host, title=title, type_name=self._type_name)
+        return plan if await self._ask(review) else None
+
+    async def review(self) -> None:
+        """Plan the turned knobs; apply the plan if it is confirmed."""
+        turns = tuple(self._desk.view.turns.values())
+        title = title_of(turns)
+        plan = await self._reviewed(self._desk.session.plan(turns), f"Review: {title}")
+        if plan is not None:
+            self._change("apply", title, self._desk.session.apply(plan, self.kill))
+
+    async def roll_back(self) -> None:
+        """Plan the way back; go it if it is confirmed."""
+        plan = await self._reviewed(self._desk.session.plan_back(), "Roll back")
+        if plan is not None:
+            self._change("roll back", title_of(plan.turns), self._desk.session.apply(plan, self.kill))
+
+    async def restart(self) -> None:
+        view = self._desk.view
+        running, queued = view.tune.server.running, view.tune.server.queued
+        if running is None:
+            load = "Whether requests are running is not known."
+        elif running or queued:
+            load = f"{running} running and {queued or 0} queued requests: running ones are drained first."
+        else:
+            load = "No request is running."
+        lines = [f"Restart {view.profile.service.unit} on {view.profile.connection.host}?", load]
+        if view.turns:
+            lines.append("Turned knobs are not applied by this: ↵ reviews and applies them.")
+        dialog = Confirm("Restart", "\n".join(lines), yes="Restart", danger=True, type_name=self._type_name)
+        if await self._ask(dialog):
+            self._change("restart", "", self._desk.session.restart(self.kill))
+
+    async def resume(self) -> None:
+        """A change that was cut was found: finish it, undo it, or leave it."""
+        cut = self._desk.view.tune.cut
+        if cut is None:
+            return
+        finish = Confirm("A change was cut", f"{cut}\n\nFinish it now?", yes="Finish", no="Do not finish")
+        if await self._ask(finish):
+            self._change(
+                "finish", "the change that was cut", self._desk.session.resume(undo=False, ask_kill=self.kill)
+            )
+            return
+        undo = Confirm(
+            "A change was cut", "Undo it then, back to what was before?", yes="Undo", no="Leave it"
+        )
+        if await self._ask(undo):
+            self._change(
+                "undo", "the change that was cut", self._desk.session.resume(undo=True, ask_kill=self.kill)
+            )
+
+    async def burst(self) -> None:
+        """Choose a burst and run it."""
+        from ddtui.screens.burst import BurstDialog
+
+        view = self._desk.view
+        spec: BurstSpec | None = await self._ask(BurstDialog(view.profile.bench, view.tune.step))
+        if spec is not None:
+            self._spawn("burst", self._desk.burst(spec))
+
+    async def edit(self, name: str | None) -> None:
+        """Edit a knob, or any flag."""
+        from ddtui.screens.flag import FlagDialog
+        from ddtui.screens.knob import KnobDialog
+
+        view = self._desk.view
+        knob = view.knob_of(name) if name is not None else None
+        if knob is None and name is not None:
+            knob = next((one for one in view.profile.knobs if one.flag == name), None)
+        turn: Turn | None
+        if knob is not None:
+            turn = await self._ask(KnobDialog(view, knob, view.row_of(knob.name)))
+        else:
+            turn = await self._ask(FlagDialog(view, name))
+        if turn is not None:
+            self._desk.turn(turn)
+
+    async def may_quit(self) -> bool:
+        """Whether to leave although something is running."""
+        view = self._desk.view
+        if view.change is not None and view.changing:
+            since = duration(self._desk.now() - view.change.started_at)
+            text = (
+                f"{view.change.kind} {view.change.title} has been running for {since}.\n"
+                "The server goes on with what it does; ddtui finds the change at its next start."
+            )
+            return bool(await self._ask(Confirm("A change is running", text, yes="Leave", danger=True)))
+        if view.burst is not None:
+            text = "Its requests are aborted, and what was measured is kept."
+            return bool(await self._ask(Confirm("A burst is running", text, yes="Stop it and leave")))
+        return True

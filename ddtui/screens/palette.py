@@ -1,0 +1,38 @@
+"""The command palette: every action by name, from the table of actions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from ddtui.actions import Action
+from ddtui.screens.base import Console, ConsoleScreen
+
+
+class Actions(Provider):
+    """What can be done on the screen below the palette; what cannot now says why."""
+
+    def _here(self) -> Iterator[tuple[Action, str, str]]:
+        screen = self.screen
+        if not isinstance(screen, ConsoleScreen):
+            return
+        for action in screen.actions_here():
+            why = screen.desk.why_not(action)
+            yield action, f"{action.area}: {action.label}", action.about if why is None else f"not now: {why}"
+
+    async def discover(self) -> Hits:
+        for action, name, about in self._here():
+            act = partial(cast(Console, self.app).act, action.id)
+            yield DiscoveryHit(Content(name), act, name, about)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for action, name, about in self._here():
+            score = max(matcher.match(name), matcher.match(action.about) * 0.5)
+            if score > 0:
+                act = partial(cast(Console, self.app).act, action.id)
+                yield Hit(score, matcher.highlight(name), act, name, about)

@@ -1,0 +1,100 @@
+"""No profile was named: pick one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Middle, Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from ddtui.screens.connect import LOGO
+from ddtui.words import cut
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A profile that can be picked; `problem`: why it cannot be used."""
+
+    name: str
+    where: str
+    about: str = ""
+    problem: str = ""
+
+
+class PickScreen(Screen[None]):
+    """The profiles that were found, the user's first."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("j", "move(1)", "down"),
+        ("k", "move(-1)", "up"),
+        ("q,escape", "app.quit", "quit"),
+    ]
+    DEFAULT_CSS = """
+    PickScreen {
+        #pick { align: center middle; height: 1fr; }
+        #pick-box { width: 80; max-width: 94%; height: auto; max-height: 100%; }
+        #pick-logo { color: $primary; width: auto; height: auto; margin-bottom: 1; }
+        #pick-note { color: $muted; height: auto; margin-top: 1; }
+        OptionList { height: auto; max-height: 14; border: none; background: transparent; padding: 0; }
+    }
+    """
+
+    class Picked(Message):
+        """A profile was picked by name."""
+
+        def __init__(self, name: str) -> None:
+            super().__init__()
+            self.name = name
+
+    def __init__(self, offers: Sequence[Offer]) -> None:
+        super().__init__()
+        self._offers = offers
+
+    def compose(self) -> ComposeResult:
+        with Middle(id="pick"), Vertical(id="pick-box"):
+            yield Static(Content(LOGO), id="pick-logo", markup=False)
+            yield OptionList(
+                *(Option(offer_line(offer), id=offer.name) for offer in self._offers), markup=False
+            )
+            yield Static(
+                Content("↵ connects   q quits   `ddtui profiles new NAME` makes a profile for your own host"),
+                id="pick-note",
+                markup=False,
+            )
+
+    def on_mount(self) -> None:
+        self.query_one(OptionList).focus()
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        offer = self._offers[event.option_index]
+        if offer.problem:
+            self.notify(offer.problem, title=offer.name, severity="error", markup=False)
+        else:
+            self.post_message(self.Picked(offer.name))
+
+    def action_move(self, by: int) -> None:
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
+
+
+def offer_line(offer: Offer) -> Content:
+    """A profile in the list."""
+    text = offer.problem.split("\n")[0] if offer.problem else offer.about
+    return Content.assemble(
+        (cut(offer.name, 22).ljust(22), "bold"),
+        " ",
+        (cut(offer.where, 18).ljust(18), "$primary"),
+        " ",
+        (cut(text, 36), "$error" if offer.problem else "$muted"),
+    )

@@ -1,0 +1,211 @@
+"""The tune screen: every layer side by side, the knobs, the verdicts, and what was measured."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.geometry import Size
+
+from ddtui.actions import BY_ID, Where
+from ddtui.bindings import bindings
+from ddtui.desk import Desk
+from ddtui.messages import KnobEdit, KnobNudge, NextStepChosen, PaneChosen
+from ddtui.screens.base import ConsoleScreen
+from ddtui.tuning.model import Op, Turn
+from ddtui.view import View
+from ddtui.widgets.chart_pane import ChartPane
+from ddtui.widgets.checks_pane import ChecksPane
+from ddtui.widgets.drafter_pane import DrafterPane
+from ddtui.widgets.journal_pane import JournalPane
+from ddtui.widgets.knob_table import KnobTable
+from ddtui.widgets.pane import Pane
+from ddtui.widgets.pane_tabs import PaneRow
+from ddtui.widgets.service_pane import ServicePane
+
+NARROW = 100  # columns under which panes become tabs
+
+
+class TuneScreen(ConsoleScreen):
+    """Drafter, service and journal above; checks and the two charts below."""
+
+    PLACE: ClassVar[Where] = Where.TUNE
+    KNOB_KEYS: ClassVar[bool] = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings(Where.TUNE),
+        ("escape", "back", "back"),
+    ]
+    CSS_PATH = "tune.tcss"
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__(desk)
+        self.drafter, self.service = DrafterPane(), ServicePane()
+        self.journal = JournalPane(desk.store)
+        self.checks = ChecksPane()
+        self.charts = (ChartPane("rate"), ChartPane("accept"))
+        self.upper = PaneRow(self.drafter, self.service, self.journal, id="upper")
+        self.lower = PaneRow(self.checks, *self.charts, id="lower")
+
+    def body(self) -> ComposeResult:
+        yield self.upper
+        yield self.lower
+
+    def on_mount(self) -> None:
+        self._arrange(self.app.size)
+        self.upper.show_pane(1)
+        self.service.query_one(KnobTable).focus()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._arrange(event.size)
+
+    def _arrange(self, size: Size) -> None:
+        for row in (self.upper, self.lower):
+            row.set_class(size.width < NARROW, "-tabbed")
+
+    def show_view(self, view: View) -> None:
+        self.drafter.show(view.tune.drafter)
+        self.service.show(view)
+        self.checks.show(view)
+        for chart in self.charts:
+            chart.show(view)
+
+    # panes
+
+    def _pane_of(self, widget: object) -> tuple[PaneRow, int] | None:
+        for row in (self.upper, self.lower):
+            for index, pane in enumerate(row.panes):
+                if widget is pane or (hasattr(widget, "ancestors") and pane in widget.ancestors):
+                    return row, index
+        return None
+
+    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        found = self._pane_of(event.widget)
+        if found is not None:
+            found[0].show_pane(found[1])
+
+    def on_pane_chosen(self, event: PaneChosen) -> None:
+        event.stop()
+        for row in (self.upper, self.lower):
+            for index, pane in enumerate(row.panes):
+                if pane.id == event.pane:
+                    row.show_pane(index)
+                    self.call_after_refresh(pane.focus_first)
+
+    def _go(self, by: int) -> None:
+        panes: list[tuple[PaneRow, int, Pane]] = [
+            (row, index, pane) for row in (self.upper, self.lower) for index, pane in enumerate(row.panes)
+        ]
+        here = self._pane_of(self.focused) if self.focused is not None else None
+        at = next(
+            (i for i, (row, index, _) in enumerate(panes) if (row, index) == here), -by if by > 0 else 0
+        )
+        row, index, pane = panes[(at + by) % len(panes)]
+        row.show_pane(index)
+        if self.maximized is not None:
+            self.minimize()
+            self.call_after_refresh(self.maximize, pane, False)
+        self.call_after_refresh(pane.focus_first)
+
+    def action_next_pane(self) -> None:
+        self._go(1)
+
+    def action_previous_pane(self) -> None:
+        self._go(-1)
+
+    def action_zoom(self) -> None:
+        if self.maximized is not None:
+            self.minimize()
+            return
+        found = self._pane_of(self.focused) if self.focused is not None else None
+        if found is not None:
+            self.maximize(found[0].panes[found[1]], container=False)
+
+    def action_back(self) -> None:
+        """Escape: out of the zoom, else out of a filter, else nothing."""
+        if self.maximized is not None:
+            self.minimize()
+
+    def action_filter(self) -> None:
+        self.upper.show_pane(2)
+        self.journal.start_filter()
+
+    # knobs
+
+    def action_knob(self, name: str) -> None:
+        """The key of a knob."""
+        self.upper.show_pane(1)
+        table = self.service.query_one(KnobTable)
+        table.select(name)
+        self.console.edit(name)
+
+    def on_knob_edit(self, event: KnobEdit) -> None:
+        event.stop()
+        self.console.edit(event.knob)
+
+    def on_knob_nudge(self, event: KnobNudge) -> None:
+        event.stop()
+        if self.may("raise"):
+            why = self.desk.nudge(event.knob, event.by)
+            if why is not None:
+                self.notify(why, severity="warning", timeout=3, markup=False)
+
+    def action_undo(self) -> None:
+        if self.may("undo"):
+            self.desk.undo_turns()
+
+    def action_flag(self) -> None:
+        if self.may("flag"):
+            self.console.edit(None)
+
+    # the server
+
+    def action_review(self) -> None:
+        table = self.service.query_one(KnobTable)
+        if not self.desk.view.turns and table.has_focus and self.desk.why_not(BY_ID["edit"]) is None:
+            table.action_edit()
+        elif self.may("review"):
+            self.console.review()
+
+    def action_restart(self) -> None:
+        if self.may("restart"):
+            self.console.change("restart")
+
+    def action_rollback(self) -> None:
+        if self.may("rollback"):
+            self.console.change("roll back")
+
+    def action_refresh(self) -> None:
+        if self.may("refresh"):
+            self.console.refresh_layers()
+
+    def action_progress(self) -> None:
+        self.change_hidden = not self.change_hidden
+
+    def on_next_step_chosen(self, event: NextStepChosen) -> None:
+        """A check's next step: turn a knob, restart, burst, or look at a place."""
+        event.stop()
+        step = event.step
+        match step.action:
+            case "turn":
+                if not self.may("raise"):
+                    return
+                knob = step.arguments.get("knob") or step.arguments.get("flag") or event.verdict.subject
+                value = step.arguments.get("value")
+                op = Op.UNSET if step.arguments.get("op") == Op.UNSET else Op.SET
+                self.desk.turn(Turn(knob, op, value if op is Op.SET else None))
+                self.upper.show_pane(1)
+                self.service.query_one(KnobTable).select(knob)
+                self.call_after_refresh(self.service.query_one(KnobTable).focus)
+                self.notify("turned; ↵ reviews and applies", title=step.label, timeout=4, markup=False)
+            case "restart" | "reload":
+                self.action_restart()
+            case "burst":
+                self.console.act("burst")
+            case "open-log" | "logs":
+                self.console.act("logs")
+            case "refresh":
+                self.action_refresh()
+            case other:
+                self.console.act(other)
