@@ -147,7 +147,7 @@ class _Reader:
         own, system = Path("~/.ssh/config").expanduser(), Path("/etc/ssh/ssh_config")
         if self.connection.config is not None:
             path = self.connection.config.expanduser()
-            if not path.is_file():
+            if not path.exists() or path.is_dir():  # /dev/null is fine
                 raise ConfigError(
                     f"the profile's ssh config {path} does not exist", "Correct connection.config."
                 )

@@ -2,7 +2,7 @@
 
 `changes.jsonl` has a JSON object a line: the change whole when it begins, then each phase it enters. Lines only ever
 get added; a line that a cut left half is passed over. Values of secrets are not in it. The contents of the files are
-kept beside it, `CHANGE/N.before` and `CHANGE/N.after`, with owner and mode of the files themselves.
+kept beside it, `CHANGE/N.before` and `CHANGE/N.after`, with the mode of the files themselves.
 
 Commands: `cat -- FILE`, `mkdir -p -- DIR`, `tee -a -- FILE`, `sync -- FILE`.
 """
@@ -20,7 +20,7 @@ from typing import Any
 
 from ddtui import redact
 from ddtui.host import files
-from ddtui.host.base import CommandFailed
+from ddtui.host.base import Command, CommandFailed
 from ddtui.sanitize import sanitize
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import ChangeRecord, FileEdit, FileTrace, Op, Phase, Plan, Turn
@@ -79,12 +79,15 @@ async def keep_files(ctx: Tuning, where: Place, record: ChangeRecord, edits: Seq
     folder = where / record.id
     made = await ctx.host.run(("mkdir", "-p", "--", folder), sudo=where.sudo)
     demand(made, f"{folder} cannot be made")
-    for number, edit in enumerate(edits):
-        like = edit.path if edit.before is not None else edit.like
+    sources = [edit.path if edit.before is not None else edit.like or edit.path for edit in edits]
+    looked = await ctx.host.batch([Command(("stat", "-L", "-c", "%a", "--", source)) for source in sources])
+    for number, (edit, mode) in enumerate(zip(edits, looked, strict=True)):
         for name, content in (("before", edit.before), ("after", edit.after)):
             if content is not None:
                 path = f"{folder}/{number}.{name}"
-                await files.write_atomically(ctx.host, path, content, sudo=where.sudo, like=like)
+                await files.write_atomically(
+                    ctx.host, path, content, sudo=where.sudo, mode=mode.out.strip() if mode.ok else "600"
+                )
 
 
 async def kept_edits(ctx: Tuning, where: Place, record: ChangeRecord) -> tuple[FileEdit, ...]:

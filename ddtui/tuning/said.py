@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ddtui import redact
-from ddtui.engine.flags import WINDOW, FlagTable, ResolvedFlags, other_names
+from ddtui.engine.flags import WINDOW, FlagTable, ResolvedFlags, other_names, settings
 from ddtui.tuning.model import Evidence, Layer
 
 if TYPE_CHECKING:
@@ -151,6 +151,8 @@ def by_process(survey: Survey, flag: str) -> Said:
     arguments = resolved(survey)
     assert arguments is not None
     found = given(arguments.values, table(survey), flag)
+    if found is None:  # a flag that the installed SGLang does not know, or that could not be read in it
+        found = given(settings(process.argv), FlagTable(), flag)
     if found is not None:
         name, value = found
         text = safe(name, value)

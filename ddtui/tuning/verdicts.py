@@ -295,11 +295,11 @@ def _overrides(survey: Survey, flag: str) -> list[Evidence]:
     journal = survey.journal.value
     if journal is None:
         return []
-    words = {flag, *(field for field in said.fields(survey, flag))}
+    names = said.fields(survey, flag)
     return [
         Evidence(Layer.JOURNAL, quoted.line, clock(quoted.time), survey.journal.read_at)
         for quoted in journal.overrides
-        if any(word in quoted.line for word in words)
+        if quoted.fields.get("argument") in names or flag in quoted.line
     ]
 
 
