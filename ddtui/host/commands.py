@@ -11,9 +11,10 @@ import base64
 import secrets
 import time
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ddtui import redact, sanitize
@@ -142,9 +143,12 @@ class CommandHost(ABC):
                 results[last] = await self._denial_as_result(commands[last], timeout)
         return results
 
-    async def _run_plain(self, command: Command, timeout: float) -> Completed:
+    async def _run_plain(
+        self, command: Command, timeout: float, words: tuple[str, ...] | None = None
+    ) -> Completed:
+        """Run it, as `words` if they are given: the command with what grants it root's rights before it."""
         marker = shell.new_marker()
-        string = shell.encode(shell.Script(marker, (command.argv,), single=True))
+        string = shell.encode(shell.Script(marker, (words or command.argv,), single=True))
         with self._logged([command]) as log:
             async with self._process(string, log.title) as process:
                 code, out, err = await self._converse(
@@ -170,9 +174,10 @@ class CommandHost(ABC):
             results: list[Completed] = []
             for at, (exit_code, stdout, stderr) in enumerate(outputs):
                 results.append(log.done(at, exit_code, stdout, stderr))
-                if sent[at].sudo and refusal(results[-1]) in (Refusal.PASSWORD, Refusal.TERMINAL):
+                if refusal(results[-1]) in (Refusal.PASSWORD, Refusal.TERMINAL):
+                    log.not_run()  # what came behind
                     return results
-            if not results or (len(results) < len(sent) and refusal(results[-1]) is None):
+            if len(results) < len(sent):
                 missed = _title(sent[len(results)].argv)
                 raise CommandFailed(
                     f"the shell on {self.name} ended with exit code {code} before `{missed}`: {_said(err)}"
@@ -190,8 +195,7 @@ class CommandHost(ABC):
         if self._is_root:
             return await self._run_plain(command, timeout)
         if not self._sudo_wants_terminal:
-            tried = replace(command, argv=("sudo", "-n", "--", *command.argv))
-            done = replace(await self._run_plain(tried, timeout), argv=command.argv)
+            done = await self._run_plain(command, timeout, ("sudo", "-n", "--", *command.argv))
             match refusal(done):
                 case None:
                     return done
@@ -281,51 +285,13 @@ class CommandHost(ABC):
                 reader = asyncio.create_task(_tail(process.read_error, errors))
                 feeder = asyncio.create_task(_feed(process, stdin or b""))
                 try:
-                    yield self._lines(process, marker, log, errors, reader)
+                    yield _Lines(self, process, marker, log, errors, reader)
                 finally:
                     reader.cancel()
                     feeder.cancel()
                     await self._ended(process)
         finally:
             self._followers -= 1
-
-    async def _lines(
-        self, process: Process, marker: str, log: _Log, errors: bytearray, reader: asyncio.Task[None]
-    ) -> AsyncIterator[bytes]:
-        pending = bytearray()
-        seen = False
-        while data := await process.read():
-            pending += data
-            if not seen:
-                rest = shell.after_marker(marker, bytes(pending))
-                if rest is None and len(pending) < NOISE_LIMIT:
-                    continue
-                if rest is None:
-                    raise self._no_marker(bytes(pending), bytes(errors))
-                seen, pending = True, bytearray(rest)
-            if b"\n" not in data and len(pending) < LINE_LIMIT:
-                continue
-            *lines, last = bytes(pending).split(b"\n")
-            if len(last) >= LINE_LIMIT:
-                lines.append(last)
-                last = b""
-            pending = bytearray(last)
-            for line in lines:
-                yield line
-        code = await process.exit_code()
-        await asyncio.wait({reader}, timeout=1)
-        if code is None:
-            raise LinkLost(f"the link to {self.name} broke while `{log.title}` ran")
-        said = shell.after_marker(marker, bytes(errors)) or bytes(errors)
-        done = log.done(0, code, b"", said)
-        if not seen:
-            raise self._no_marker(bytes(pending), bytes(errors))
-        if pending:
-            yield bytes(pending)
-        if refusal(done):
-            raise denied(self.name, log.commands[0].argv, done)
-        if code:
-            raise CommandFailed(f"`{log.title}` on {self.name} ended with exit code {code}: {_said(said)}")
 
     # -- processes -----------------------------------------------------------------------------------------
     @asynccontextmanager
@@ -428,10 +394,11 @@ class CommandHost(ABC):
     def _after(self, marker: str, out: bytes, err: bytes, title: str) -> bytes:
         rest = shell.after_marker(marker, out)
         if rest is None:
-            raise self._no_marker(out, err)
+            raise self.no_marker(out, err)
         return rest
 
-    def _no_marker(self, out: bytes, err: bytes) -> NotPermitted:
+    def no_marker(self, out: bytes, err: bytes) -> NotPermitted:
+        """The error for an account whose shell did not run what it was given."""
         return NotPermitted(
             f"the account on {self.name} does not run commands; it said: {_said(err or out)}",
             "Its login shell may be nologin, or sshd may force another command for this key.",
@@ -439,6 +406,74 @@ class CommandHost(ABC):
 
     def _logged(self, commands: Sequence[Command]) -> _Log:
         return _Log(tuple(commands), self._command_callbacks)
+
+
+class _Lines(AsyncIterator[bytes]):
+    """The lines of a followed command. A wait for the next one may be cancelled; nothing is lost by it."""
+
+    def __init__(
+        self,
+        host: CommandHost,
+        process: Process,
+        marker: str,
+        log: _Log,
+        errors: bytearray,
+        reader: asyncio.Task[None],
+    ) -> None:
+        self._host, self._process, self._marker, self._log = host, process, marker, log
+        self._errors, self._reader = errors, reader
+        self._seen = False  # the marker
+        self._ended = False
+        self._pending = bytearray()
+        self._ready: deque[bytes] = deque()
+
+    async def __anext__(self) -> bytes:
+        while not self._ready:
+            if self._ended:
+                raise StopAsyncIteration
+            data = await self._process.read()
+            if data:
+                self._take(data)
+            else:
+                await self._end()
+        return self._ready.popleft()
+
+    def _take(self, data: bytes) -> None:
+        self._pending += data
+        if not self._seen:
+            rest = shell.after_marker(self._marker, bytes(self._pending))
+            if rest is None and len(self._pending) < NOISE_LIMIT:
+                return
+            if rest is None:
+                raise self._host.no_marker(bytes(self._pending), bytes(self._errors))
+            self._seen, self._pending = True, bytearray(rest)
+        elif b"\n" not in data and len(self._pending) < LINE_LIMIT:
+            return
+        *lines, last = bytes(self._pending).split(b"\n")
+        if len(last) >= LINE_LIMIT:
+            lines.append(last)
+            last = b""
+        self._pending = bytearray(last)
+        self._ready.extend(lines)
+
+    async def _end(self) -> None:
+        """The command ended by itself, or the link broke."""
+        code = await self._process.exit_code()
+        name, title = self._host.name, self._log.title
+        if code is None:
+            raise LinkLost(f"the link to {name} broke while `{title}` ran")
+        await asyncio.wait({self._reader}, timeout=1)
+        said = shell.after_marker(self._marker, bytes(self._errors)) or bytes(self._errors)
+        done = self._log.done(0, code, b"", said)
+        self._ended = True
+        if not self._seen:
+            raise self._host.no_marker(bytes(self._pending), bytes(self._errors))
+        if refusal(done):
+            raise denied(name, self._log.commands[0].argv, done)
+        if code:
+            raise CommandFailed(f"`{title}` on {name} ended with exit code {code}: {_said(said)}")
+        if self._pending:
+            self._ready.append(bytes(self._pending))
 
 
 class _Log:
@@ -466,6 +501,10 @@ class _Log:
     def done(self, at: int, code: int, stdout: bytes, stderr: bytes) -> Completed:
         self._report(code)
         return Completed(self.commands[at].argv, code, stdout, stderr, time.monotonic() - self._began)
+
+    def not_run(self) -> None:
+        """The commands that did not end were not begun either."""
+        self.commands = self.commands[: self._reported]
 
     def _report(self, code: int | None) -> None:
         command = self.commands[self._reported]

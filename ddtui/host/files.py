@@ -126,7 +126,7 @@ async def remove(host: Host, path: str, *, sudo: bool = False) -> None:
 
 
 def temporary(path: str) -> str:
-    """Where new content is written first: beside the file, a fixed name (for sudoers), not ending in .conf."""
+    """Where new content is written first: beside the file, a fixed name (sudoers), not ending in .conf."""
     return f"{path}.ddtui-new"
 
 
@@ -247,7 +247,7 @@ class _Work:
                 raise self.failure(done)
 
     async def verify(self, content: bytes, mode: str, owner: str | None) -> None:
-        """See that what lies on the disk is what was sent: size, mode, owner, and the hash if we may read it."""
+        """See that the disk holds what was sent: size, mode, owner, and the hash if we may read it."""
         new = self.temporary
         stat, hashed = await self.host.batch(
             [Command(("stat", "-L", "-c", "%s:%a:%u:%g", "--", new)), Command(("sha256sum", "--", new))]

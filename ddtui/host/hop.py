@@ -1,7 +1,7 @@
 """Opening the connection to one SSH server on the way: network, host key, log-in.
 
 The traps of asyncssh's defaults are closed here: no config file is read behind our back, host keys are
-decided by `known_hosts`, keys are offered by `Login`, and nothing (agent, terminal, environment) is passed on.
+decided by `known_hosts`, keys offered by `Login`, and nothing (agent, terminal, environment) is passed on.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Opener:
         """One connection. `connect_timeout` is for the network; in the log-in a person may take time."""
         trusted = ([entry.key for entry in known.of(Marker.NONE)], known.authorities, known.revoked)
         settings = {"server_host_key_algs": known.algorithms(), **hop.settings}
-        connecting = asyncio.create_task(
+        connecting = asyncio.ensure_future(
             asyncssh.connect(
                 hop.host,
                 hop.port,

@@ -73,9 +73,9 @@ async def follow(
     """The unit's entries from now on, for ever, beginning with the last `lines` or after the cursor `after`.
 
     Goes on after a lost link or a reboot of the host exactly where it was. Where the journal no longer holds
-    the place (vacuumed, rotated away), an entry with `gap` set comes first. Raises NotPermitted if this user may
-    not read the journal, and what `host.connected()` raises when the link is refused or closed. Give it to
-    `contextlib.aclosing` if you leave it early.
+    the place (vacuumed, rotated away), an entry with `gap` set comes first. Raises NotPermitted if this user
+    may not read the journal, and what `host.connected()` raises when the link is refused or closed. Give it
+    to `contextlib.aclosing` if you leave it early.
     """
     place = _Place(after)
     while place.cursor is None and not place.empty:
@@ -284,7 +284,7 @@ async def _link_back(host: Host) -> None:
 
 
 def _message(value: Any) -> str:
-    """MESSAGE: text, a list of bytes (control characters, bad UTF-8), null, or a list of these if repeated."""
+    """Text, a list of bytes (control characters, bad UTF-8), null, or a list of these if repeated."""
     if isinstance(value, str):
         return value
     if isinstance(value, list):

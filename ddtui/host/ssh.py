@@ -275,7 +275,8 @@ class SshHost(CommandHost):
         end = loop.time() + SESSION_PATIENCE
         while True:
             try:
-                return SshProcess(await self._channel(create, lambda process: process.close()))
+                process = await self._channel(create, lambda process: process.close())
+                return SshProcess(process, self._chain[-1])
             except asyncssh.ChannelOpenError as error:
                 if loop.time() > end:
                     raise HostError(
@@ -299,7 +300,7 @@ class SshHost(CommandHost):
                     "AllowTcpForwarding in sshd_config, or permitopen of the key, has to allow it.",
                 ) from None
             raise ConnectionRefusedError(f"nothing answers at {host}:{port} on {self.name}") from None
-        return SshConnection(reader, writer)
+        return SshConnection(reader, writer, self._chain[-1])
 
     async def endpoint(self, port: int, host: str = "127.0.0.1") -> Endpoint:
         if (host, port) not in self._forwards:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 from contextlib import suppress
 
 import asyncssh
@@ -13,11 +14,30 @@ from ddtui.host.base import LinkLost
 _CHUNK = 65536
 
 
+def acknowledge(connection: asyncssh.SSHClientConnection) -> None:
+    """Have the kernel acknowledge at once what has come in.
+
+    sshd sends without TCP_NODELAY to a session that has no terminal, so that each of its small packets waits
+    for our acknowledgement of the one before, which the kernel holds back for 40 ms: four fifths of the
+    time of a command on a quick link, and a blur on the arrival times of streamed tokens.
+    """
+    option = getattr(socket, "TCP_QUICKACK", None)  # Linux only
+    transport_socket = connection.get_extra_info("socket")
+    if option is not None and transport_socket is not None:
+        with suppress(OSError):
+            transport_socket.setsockopt(socket.IPPROTO_TCP, option, 1)
+
+
 class SshProcess:
     """A command in a session channel. The channel's end without an exit status means that the link broke."""
 
-    def __init__(self, process: asyncssh.SSHClientProcess[bytes]) -> None:
+    def __init__(
+        self, process: asyncssh.SSHClientProcess[bytes], connection: asyncssh.SSHClientConnection
+    ) -> None:
         self._process = process
+        self._connection = connection
+        self._over = False
+        acknowledge(connection)
 
     async def read(self) -> bytes:
         return await self._read(self._process.stdout)
@@ -27,9 +47,11 @@ class SshProcess:
 
     async def _read(self, stream: asyncssh.SSHReader[bytes]) -> bytes:
         try:
-            return await stream.read(_CHUNK)
+            data = await stream.read(_CHUNK)
         except (asyncssh.Error, OSError):
             return b""  # the link broke: exit_code() tells
+        acknowledge(self._connection)
+        return data
 
     async def write(self, data: bytes) -> None:
         with suppress(asyncssh.Error, OSError):  # it ended without reading all, or the link broke
@@ -43,6 +65,7 @@ class SshProcess:
     async def exit_code(self) -> int | None:
         with suppress(asyncssh.Error, OSError):
             await self._process.wait_closed()
+        self._over = True
         if self._process.exit_signal is not None:
             name = self._process.exit_signal[0]
             return 128 + getattr(signal, f"SIG{name}", 0)
@@ -51,7 +74,7 @@ class SshProcess:
 
     async def end(self) -> None:
         """SIGTERM, then SIGKILL, then close the channel: closing alone leaves a silent process running."""
-        if self._process.channel.is_closing() and await self._closed(0.5):
+        if self._over:
             return
         for send in (self._process.terminate, self._process.kill):
             with suppress(asyncssh.Error, OSError):
@@ -82,14 +105,22 @@ class SshProcess:
 class SshConnection:
     """A TCP connection from the host onward, in a direct-tcpip channel."""
 
-    def __init__(self, reader: asyncssh.SSHReader[bytes], writer: asyncssh.SSHWriter[bytes]) -> None:
-        self._reader, self._writer = reader, writer
+    def __init__(
+        self,
+        reader: asyncssh.SSHReader[bytes],
+        writer: asyncssh.SSHWriter[bytes],
+        connection: asyncssh.SSHClientConnection,
+    ) -> None:
+        self._reader, self._writer, self._connection = reader, writer, connection
+        acknowledge(connection)
 
     async def read(self, n: int) -> bytes:
         try:
-            return await self._reader.read(n)
+            data = await self._reader.read(n)
         except (asyncssh.Error, OSError) as error:
             raise LinkLost("the link broke in the middle of a connection") from error
+        acknowledge(self._connection)
+        return data
 
     async def write(self, data: bytes) -> None:
         try:
