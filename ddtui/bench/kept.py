@@ -2,17 +2,69 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import MISSING, fields, is_dataclass
+from enum import Enum
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ddtui.bench.model import Burst
+from ddtui.bench.model import Burst, Point
 
 
 def to_plain(burst: Burst) -> dict[str, Any]:
     """The burst as JSON can hold it."""
-    raise NotImplementedError
+    plain: dict[str, Any] = _plain(burst)
+    return plain
 
 
 def from_plain(kept: Mapping[str, Any]) -> Burst:
-    """The inverse of `to_plain`; unknown keys are ignored, missing ones get their defaults."""
-    raise NotImplementedError
+    """The inverse of `to_plain`. Unknown keys are ignored, missing ones get their defaults; raises
+    ValueError.
+    """
+    burst: Burst = _made(Burst, kept)
+    return burst
+
+
+def point_from_plain(kept: Mapping[str, Any]) -> Point:
+    """A point of a kept burst."""
+    point: Point = _made(Point, kept)
+    return point
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _made(wanted: Any, value: Any) -> Any:
+    """`value` as the type says."""
+    origin, inside = get_origin(wanted), get_args(wanted)
+    if origin in (Union, types.UnionType):
+        if value is None:
+            return None
+        return _made(next(one for one in inside if one is not type(None)), value)
+    if origin is tuple:
+        return tuple(_made(inside[0], item) for item in value)
+    if origin is not None and isinstance(origin, type) and issubclass(origin, Mapping):
+        return {key: _made(inside[1], item) for key, item in value.items()}
+    if origin is Literal:
+        return value
+    if is_dataclass(wanted) and isinstance(wanted, type):
+        hints = get_type_hints(wanted)
+        given = {}
+        for field in fields(wanted):
+            if field.name in value:
+                given[field.name] = _made(hints[field.name], value[field.name])
+            elif field.default is MISSING and field.default_factory is MISSING:
+                raise ValueError(f"a kept {wanted.__name__.lower()} lacks {field.name!r}")
+        return wanted(**given)
+    if isinstance(wanted, type) and issubclass(wanted, Enum):
+        return wanted(value)
+    return float(value) if wanted is float else value
