@@ -4,16 +4,43 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ddtui.commands.failure import InputError
+
+if TYPE_CHECKING:
+    from ddtui.screens.pick import Offer
 
 
 def run(args: argparse.Namespace) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("the console needs a terminal; `ddtui --help` lists the commands that do not")
     from ddtui.app import DdtuiApp
+    from ddtui.session import open_session
 
     profile = args.load(args.profile) if args.profile else None
-    app = DdtuiApp(profile, read_only=args.read_only)
+    app = DdtuiApp(
+        profile,
+        open_session=partial(open_session, read_only=args.read_only),
+        offers=() if profile is not None else _offers(),
+        load_profile=args.load,
+    )
     app.run()
     return app.return_code or 0
+
+
+def _offers() -> list[Offer]:
+    """Every profile that can be found; one that cannot be used says why."""
+    from ddtui import profile
+    from ddtui.screens.pick import Offer
+
+    offers: list[Offer] = []
+    for name in profile.names():
+        try:
+            found = profile.load(name)
+        except profile.ProfileError as error:
+            offers.append(Offer(name, "", problem=str(error)))
+        else:
+            offers.append(Offer(name, found.connection.host, found.about))
+    return offers

@@ -92,3 +92,14 @@ def test_ddtui_without_a_terminal_says_so() -> None:
     assert done.returncode == 2
     assert "terminal" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_every_expected_failure_of_the_rooms_has_an_exit_code() -> None:
+    """Each class in the table exists, and none of the rooms' own errors is missing from it."""
+    import importlib
+
+    from ddtui.commands import failure
+
+    for module, name, code in failure.CODES:
+        kind = getattr(importlib.import_module(module), name)
+        assert failure.code_of(kind("a sentence")) == code, name

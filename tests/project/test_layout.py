@@ -16,7 +16,14 @@ SOURCES = sorted(path for path in (ROOT / "ddtui").rglob("*.py") if "standin" no
 
 # who may import what
 HOMES = {
-    "textual": ("ddtui/app.py", "ddtui/bindings.py", "ddtui/messages.py", "ddtui/screens/", "ddtui/widgets/", "ddtui/themes.py"),
+    "textual": (
+        "ddtui/app.py",
+        "ddtui/bindings.py",
+        "ddtui/messages.py",
+        "ddtui/screens/",
+        "ddtui/widgets/",
+        "ddtui/themes.py",
+    ),
     "rich": ("ddtui/app.py", "ddtui/screens/", "ddtui/widgets/", "ddtui/themes.py"),
     "plotext": ("ddtui/widgets/",),
     "asyncssh": ("ddtui/host/", "ddtui/demo/"),
