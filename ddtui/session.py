@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from ddtui.bench.model import Burst, BurstSpec
@@ -107,9 +106,8 @@ def open_session(
     read_only: bool = False,
     host: Host | None = None,
     history: History | None = None,
-    history_path: Path | None = None,
 ) -> Session:
     """The real session. `host` and `history` are made from the profile when not given."""
     from ddtui.live import LiveSession
 
-    return LiveSession(profile, read_only=read_only, host=host, history=history, history_path=history_path)
+    return LiveSession(profile, read_only=read_only, host=host, history=history)

@@ -166,7 +166,7 @@ class View:
         row = self.row_of(turn.knob)
         now = row.in_unit if row is not None else self.flag_in_unit(turn.knob)
         turns = {name: kept for name, kept in self.turns.items() if name != turn.knob}
-        same = now is None if turn.op is Op.UNSET else now is not None and now == (turn.value or "")
+        same = now is None if turn.op is Op.UNSET else now is not None and now == (turn.value or "on")
         if not same:
             turns[turn.knob] = turn
         return replace(self, turns=turns)
@@ -186,4 +186,4 @@ def next_value(view: View, row: KnobRow) -> str | None:
     turn = view.turns.get(row.name)
     if turn is None:
         return row.in_unit
-    return None if turn.op is Op.UNSET else (turn.value or "")
+    return None if turn.op is Op.UNSET else (turn.value or "on")

@@ -1,0 +1,261 @@
+"""The session on a real host: the tuning, bench and store rooms behind the console's one door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, cast
+
+from ddtui.bench import burst as bursts
+from ddtui.bench import kept
+from ddtui.bench.model import Burst, BurstSpec
+from ddtui.bench.target import Target
+from ddtui.engine import log
+from ddtui.host import journal
+from ddtui.host.base import Asker, Host, HostError, Link, LinkState, LoggedCommand
+from ddtui.host.journal import JournalEntry
+from ddtui.host.open import open_host
+from ddtui.profile import Profile
+from ddtui.session import AskKill, JournalLine
+from ddtui.store.history import History
+from ddtui.store.model import HistoryError
+from ddtui.tuning import change, layers, plan, rollback
+from ddtui.tuning import survey as surveys
+from ddtui.tuning.change import Stuck
+from ddtui.tuning.context import Tuning
+from ddtui.tuning.model import Plan, Progress, Turn
+from ddtui.tuning.survey import Survey
+from ddtui.tuning.watch import Watch, WatchState
+from ddtui.view import Decode, TuneView
+from ddtui.viewing import tune_view
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+EARLIER_LINES = 2000  # of the journal, shown at once
+EARLIER_BURSTS = 50
+
+
+class LiveSession:
+    """One profile's work. `host` and `history` are made on connecting unless given, and then closed here."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        *,
+        read_only: bool = False,
+        host: Host | None = None,
+        history: History | None = None,
+    ) -> None:
+        self.profile = profile
+        self._read_only = "asked for on the command line" if read_only else None
+        if self._read_only is None and profile.read_only:
+            self._read_only = "the profile says so"
+        self._given_host, self._history = host, history
+        self._own_history = history is None
+        self._ctx: Tuning | None = None
+        self._watch: Watch | None = None
+        self._ends: list[Callable[[], None]] = []
+        self._on_view: Callable[[TuneView], None] = lambda view: None
+        self._on_command: Callable[[LoggedCommand], None] = lambda command: None
+        self._trouble: tuple[str, ...] = ()  # of ddtui's own, for the notices
+        link = Link(LinkState.CONNECTING, profile.connection.host)
+        self._view = TuneView(link, simulated=profile.simulated, read_only=self._read_only)
+
+    @property
+    def now(self) -> TuneView:
+        return self._view
+
+    def on_view(self, callback: Callable[[TuneView], None]) -> None:
+        self._on_view = callback
+
+    def on_command(self, callback: Callable[[LoggedCommand], None]) -> None:
+        self._on_command = callback
+
+    # connecting
+
+    async def connect(self, asker: Asker) -> None:
+        await self._end()
+        if self._history is None and self._own_history:
+            try:
+                self._history = await asyncio.to_thread(History.open)
+            except HistoryError as error:  # tuning goes on without it; that is said
+                self._own_history = False
+                self._trouble = (f"no history: {error}",)
+        host = self._given_host or open_host(self.profile.connection, asker)
+        self._ctx = Tuning(self.profile, host, self._history, asker, self._read_only)
+        self._watch = Watch(self._ctx)
+        self._ends = [
+            host.on_command(lambda command: self._on_command(command)),
+            host.on_link(self._link_changed),
+            self._watch.subscribe(self._watched),
+        ]
+        await host.connect()
+
+    def _link_changed(self, link: Link) -> None:
+        if self._watch is not None:
+            self._show(self._watch.state, link)
+
+    def _watched(self, state: WatchState) -> None:
+        self._show(state, self.ctx.host.link)
+
+    def _show(self, state: WatchState, link: Link) -> None:
+        view = tune_view(state, link, self.profile, self._trouble)
+        if view != self._view:
+            self._view = view
+            self._on_view(view)
+
+    @property
+    def ctx(self) -> Tuning:
+        if self._ctx is None:
+            raise RuntimeError("not connected yet")
+        return self._ctx
+
+    async def watch(self) -> None:
+        assert self._watch is not None
+        await self._watch.run()
+
+    async def refresh(self) -> None:
+        assert self._watch is not None
+        await self._watch.refresh()
+
+    # the journal
+
+    async def journal(self) -> AsyncIterator[Sequence[JournalLine]]:
+        service = self.profile.service
+        entries = journal.follow(self.ctx.host, service.unit, service.scope, lines=EARLIER_LINES)
+        async with aclosing(cast("AsyncGenerator[JournalEntry, None]", entries)) as stream:
+            async for entry in stream:
+                yield (journal_line(entry),)
+
+    # changes
+
+    async def _survey(self) -> Survey:
+        state = self._watch.state if self._watch is not None else None
+        if state is not None and state.survey is not None:
+            return state.survey
+        return await surveys.read(self.ctx)
+
+    async def plan(self, turns: Sequence[Turn]) -> Plan:
+        return await plan.make(self.ctx, await self._survey(), turns)
+
+    async def plan_back(self) -> Plan:
+        return await rollback.make(self.ctx)
+
+    def apply(self, what: Plan, ask_kill: AskKill) -> AsyncIterator[Progress]:
+        return self._then_read(change.apply(self.ctx, what, ask_kill=_asking(ask_kill)))
+
+    def restart(self, ask_kill: AskKill) -> AsyncIterator[Progress]:
+        return self._then_read(change.restart(self.ctx, ask_kill=_asking(ask_kill)))
+
+    def resume(self, *, undo: bool, ask_kill: AskKill) -> AsyncIterator[Progress]:
+        return self._then_read(self._resume(undo, ask_kill))
+
+    async def _resume(self, undo: bool, ask_kill: AskKill) -> AsyncIterator[Progress]:
+        cut = await change.pending(self.ctx)
+        if cut is None:
+            raise HostError("the change that was cut has been finished or undone meanwhile")
+        steps = change.resume(self.ctx, cut, undo=undo, ask_kill=_asking(ask_kill))
+        async with aclosing(cast("AsyncGenerator[Progress, None]", steps)) as progresses:
+            async for progress in progresses:
+                yield progress
+
+    async def _then_read(self, steps: AsyncIterator[Progress]) -> AsyncIterator[Progress]:
+        """The steps, and then every layer again: the end of a change and its verdicts come together."""
+        async with aclosing(cast("AsyncGenerator[Progress, None]", steps)) as progresses:
+            async for progress in progresses:
+                yield progress
+        await self.refresh()
+
+    # bursts
+
+    async def burst(self, spec: BurstSpec) -> AsyncIterator[Burst]:
+        survey = await self._survey()
+        address = layers.address(self.ctx, survey)
+        host, port = address
+        unit = survey.unit.value
+        target = Target(
+            endpoint=await self.ctx.host.endpoint(port, host),
+            api_key=self.ctx.api_key,
+            host=self.ctx.host,
+            python=unit.python if unit is not None else None,
+            address=address,
+            rtt_ms=self.ctx.host.link.rtt_ms,
+            max_concurrency=self.profile.bench.max_concurrency,
+            vocab_size=survey.drafter.value.vocab_size if survey.drafter.value else None,
+            simulated=self.profile.simulated,
+        )
+        step = self._watch.state.step if self._watch is not None else None
+        latest: Burst | None = None
+        running = cast("AsyncGenerator[Burst, None]", bursts.run(spec, target, step=step))
+        try:
+            async with aclosing(running) as snapshots:
+                async for latest in snapshots:
+                    yield latest
+        finally:
+            if latest is not None and self._history is not None:
+                self._keep(latest)
+
+    def _keep(self, burst: Burst) -> None:
+        assert self._history is not None
+        self._history.save_burst(self.ctx.host.name, self.ctx.unit, kept.to_plain(burst))
+
+    async def earlier_bursts(self) -> Sequence[Burst]:
+        if self._history is None:
+            return ()
+        history, ctx = self._history, self.ctx
+        stored = await asyncio.to_thread(
+            lambda: history.bursts(ctx.host.name, ctx.unit, limit=EARLIER_BURSTS)
+        )
+        return [kept.from_plain(one.burst) for one in stored]
+
+    # the end
+
+    async def _end(self) -> None:
+        for end in self._ends:
+            end()
+        self._ends = []
+        if self._ctx is not None and self._given_host is None:
+            await self._ctx.host.close()
+
+    async def close(self) -> None:
+        try:
+            await self._end()
+        finally:
+            if self._history is not None and self._own_history:
+                self._history.close()
+
+
+def _asking(ask: AskKill) -> change.AskKill:
+    """The tuning room's question in words."""
+
+    async def asked(stuck: Stuck) -> bool:
+        return await ask(stuck.text)
+
+    return asked
+
+
+def journal_line(entry: JournalEntry) -> JournalLine:
+    """An entry as the console shows it."""
+    at = entry.realtime_us / 1e6
+    decode: Decode | None = None
+    if "Decode batch" in entry.text:
+        line = log.parse(entry.text)
+        if line.kind is log.Kind.DECODE and line.rank in (None, "", "TP0", "DP0 TP0"):
+            decode = Decode(
+                at,
+                _number(line.fields.get("gen_throughput")),
+                _number(line.fields.get("accept_len")),
+                _count(line.fields.get("running_req")),
+                _count(line.fields.get("queue_req")),
+            )
+    return JournalLine(at, entry.text, entry.priority, decode, mark=entry.gap)
+
+
+def _number(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

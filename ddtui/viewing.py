@@ -1,0 +1,199 @@
+"""From what the tuning room knows to what the console shows. Pure."""
+
+from __future__ import annotations
+
+from ddtui.engine.drafter import DrafterConfig
+from ddtui.host.base import Link
+from ddtui.profile import Profile
+from ddtui.sanitize import clean
+from ddtui.tuning import said
+from ddtui.tuning.model import Reading
+from ddtui.tuning.survey import Survey
+from ddtui.tuning.watch import WatchState
+from ddtui.view import DrafterView, Fact, FlagRow, ServerView, ServiceView, TuneView
+
+
+def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[str, ...] = ()) -> TuneView:
+    """Everything that is known, for the screen."""
+    survey = state.survey
+    others = (state.locked_by_other,) if state.locked_by_other else ()
+    read_only = state.read_only or (state.locked_by_other if state.locked_by_other else None)
+    return TuneView(
+        link=link,
+        drafter=drafter_view(survey.drafter) if survey is not None else DrafterView(),
+        service=service_view(state),
+        server=server_view(state),
+        knobs=state.knobs,
+        verdicts=state.verdicts,
+        known_flags=known_flags(survey) if survey is not None else (),
+        step=state.step,
+        read_only=read_only,
+        simulated=state.simulated,
+        others=tuple(clean(other) for other in others),
+        notices=(*trouble, *state.notices),
+        cut=clean(state.pending.text) if state.pending is not None else None,
+        surveyed=survey is not None,
+    )
+
+
+def drafter_view(reading: Reading[DrafterConfig]) -> DrafterView:
+    """The drafter's pane: first what decides about the window."""
+    config = reading.value
+    if config is None:
+        return DrafterView(problem=reading.problem, read_at=reading.read_at)
+    sliding, full = config.sliding_layers, config.full_layers
+    layer_types = (
+        f"{sliding} sliding, {full} full"
+        if config.layers
+        else (None if config.layer_types is None else "empty")
+    )
+    rope = config.rope
+    stretched = f"{rope.kind} ×{rope.factor:g}" if rope.factor and rope.kind != "default" else ""
+    window = _text(config.sliding_window)
+    facts = (
+        Fact("family", config.family.value, config.model_type),
+        Fact("layers", _text(config.num_hidden_layers)),
+        Fact("block_size", _text(config.block_size)),
+        Fact("sliding_window", window if window is not None else "not set"),
+        Fact("layer_types", layer_types if config.layer_types is not None else "not set"),
+        Fact("use_sliding_window", _yes(config.use_sliding_window)),
+        Fact("max_position", _text(config.max_position_embeddings), stretched),
+        Fact("heads", _heads(config)),
+        Fact("target layers", _list(config.target_layer_ids)),
+        Fact("vocabulary", _text(config.vocab_size)),
+        Fact("dtype", config.dtype),
+        *(Fact("!", warning, warn=True) for warning in config.warnings),
+    )
+    folder = config.path.removesuffix("/config.json").rstrip("/")
+    name = folder.rsplit("/", 1)[-1] or folder
+    return DrafterView(clean(name), clean(config.path), tuple(map(_clean, facts)), None, reading.read_at)
+
+
+def _clean(fact: Fact) -> Fact:
+    return Fact(
+        fact.label, clean(fact.value) if fact.value is not None else None, clean(fact.note), fact.warn
+    )
+
+
+def _text(value: int | None) -> str | None:
+    return None if value is None else str(value)
+
+
+def _yes(value: bool | None) -> str:
+    return "not set" if value is None else ("true" if value else "false")
+
+
+def _heads(config: DrafterConfig) -> str | None:
+    if config.num_attention_heads is None:
+        return None
+    grouped = f", {config.num_key_value_heads} KV" if config.num_key_value_heads is not None else ""
+    return f"{config.num_attention_heads}{grouped}"
+
+
+def _list(values: tuple[int, ...] | None) -> str:
+    return "not set" if values is None else ", ".join(map(str, values))
+
+
+def service_view(state: WatchState) -> ServiceView:
+    """The unit, its process and its flags."""
+    survey, status = state.survey, state.status
+    if status is None:
+        return ServiceView(problem=state.problem)
+    warnings: list[str] = []
+    problem = state.problem
+    flags: tuple[FlagRow, ...] = ()
+    process = None
+    if survey is not None:
+        warnings += [text for text in (survey.reload_pending, survey.restart_pending) if text]
+        unit = survey.unit.value
+        if unit is not None:
+            warnings += [*unit.problems, *([unit.stale] if unit.stale else [])]
+        problem = problem or survey.unit.problem
+        flags = flag_rows(survey)
+        process = survey.process.value
+    if status.load_state not in ("loaded", ""):
+        problem = problem or f"systemd says {status.load_state}: {status.load_error or status.unit}"
+    since = status.active_enter if status.active_state == "active" else status.state_change
+    return ServiceView(
+        unit=clean(status.unit),
+        active=clean(status.active_state),
+        sub=clean(status.sub_state),
+        since=since,
+        pid=process.pid if process is not None and status.running else (status.main_pid or None),
+        restarts=status.n_restarts,
+        problem=clean(problem) if problem else None,
+        warnings=tuple(clean(text) for text in dict.fromkeys(warnings)),
+        flags=flags,
+        read_at=state.status_at,
+    )
+
+
+def flag_rows(survey: Survey) -> tuple[FlagRow, ...]:
+    """Every flag that the unit gives or the process runs with, each in the order of the unit's command."""
+    table = said.table(survey)
+    unit = survey.unit.value
+    in_unit = dict(said.flags_of(unit)) if unit is not None else {}
+    running = said.resolved(survey)
+    values = dict(running.values) if running is not None else {}
+    rows: list[FlagRow] = []
+    left = dict(values)
+    for name, value in in_unit.items():
+        found = said.given(left, table, name)
+        if found is not None:
+            left.pop(found[0])
+        source = unit.flag_sources.get(name) if unit is not None else None
+        where = f"{source.file}:{source.line}" if source is not None else ""
+        known = table.find(name)
+        rows.append(
+            FlagRow(
+                clean(name),
+                _shown(name, value),
+                _shown(name, found[1]) if found is not None else None,
+                clean(where),
+                clean(known.help) if known is not None else "",
+            )
+        )
+    rows += [FlagRow(clean(name), None, _shown(name, value)) for name, value in left.items()]
+    return tuple(rows)
+
+
+def _shown(name: str, value: object) -> str | None:
+    text = said.safe(name, value)
+    return clean(text) if text is not None else None
+
+
+_known: tuple[object, tuple[FlagRow, ...]] = (None, ())  # the last table's rows: it rarely changes
+
+
+def known_flags(survey: Survey) -> tuple[FlagRow, ...]:
+    """Every flag that the installed engine takes, with its help."""
+    global _known
+    table = said.table(survey)
+    if _known[0] is not table:
+        rows = tuple(
+            FlagRow(clean(flag.name), None, None, help=clean(" ".join(flag.help.split())))
+            for flag in table
+            if flag.name.startswith("--") and not flag.deprecated
+        )
+        _known = (table, rows)
+    return _known[1]
+
+
+def server_view(state: WatchState) -> ServerView:
+    """What the server itself answers, and what it is busy with."""
+    survey = state.survey
+    if survey is None:
+        return ServerView()
+    info, engine = survey.server.value, survey.engine.value
+    version = (info.version if info is not None else None) or (engine.version if engine is not None else None)
+    algorithm = said.by_server(survey, "--speculative-algorithm").value
+    algorithm = algorithm or said.by_process(survey, "--speculative-algorithm").value
+    loads = state.loads
+    return ServerView(
+        version=clean(version) if version else None,
+        algorithm=clean(algorithm) if algorithm else None,
+        running=loads.running if loads is not None else None,
+        queued=loads.waiting if loads is not None else None,
+        problem=survey.server.problem,
+        read_at=state.loads_at,
+    )
