@@ -108,7 +108,7 @@ class Api:
         return await self._first_of(("/model_info", "/get_model_info"), answers.model_info, timeout)
 
     async def loads(self, timeout: float | None = None) -> Loads:
-        """What runs and waits: /v1/loads, else /get_load, else /metrics, whichever this server has working."""
+        """What runs and waits: /v1/loads, else /get_load, else /metrics, whichever works in this server."""
         trouble: ApiError | None = None
         for path, query in (("/v1/loads", "?include=core,spec"), ("/get_load", "")):
             if path in self._gone:
@@ -235,7 +235,7 @@ class Api:
         except ValueError:
             if _is_page(answer):
                 raise ApiError(
-                    f"{self._where}{path} answered with a web page: is a proxy or another program on the port?",
+                    f"{self._where}{path} answered with a web page: is a proxy or another program there?",
                     kind=Trouble.INVALID,
                     status=answer.status_code,
                 ) from None

@@ -59,7 +59,7 @@ def _by_signal(who: str, code: int, evidence: list[str], *, ready: bool) -> Foun
             Cause.CHILD_KILLED,
             f"{who} was killed with SIGKILL {when}: by the kernel for want of host memory, or by someone.",
             evidence,
-            "Look in the kernel's log (journalctl -k) for 'Out of memory: Killed process'; look at MemoryMax=.",
+            "Look in the kernel's log (journalctl -k) for 'Killed process', and at MemoryMax=.",
         )
     names = {-11: "SIGSEGV", -6: "SIGABRT", -7: "SIGBUS", -4: "SIGILL", -3: "SIGQUIT"}
     how = f"crashed with {names[code]}" if code in names else f"ended with exit code {code}"
@@ -75,7 +75,7 @@ _LINES = [
         (
             r"\[Errno 98\] error while attempting to bind on address \('(?P<host>[^']*)', (?P<port>\d+)",
             Cause.PORT_IN_USE,
-            "Port {port} on {host} is taken by another process; SGLang found out only after loading everything,"
+            "Port {port} on {host} is taken by another process; SGLang found out only after loading all,"
             " and now hangs with the GPU memory held.",
             "End this server with SIGKILL, find who listens on the port (ss -ltnp), then start again.",
         ),
@@ -152,7 +152,7 @@ _LINES = [
             "Correct ExecStart= in the unit.",
         ),
         (
-            r"^(?:/\S*)?(?:ba|da|z)?sh: .*?(?:command not found|not found|No such file or directory|Permission denied)",
+            r"^(?:/\S*)?(?:ba|da|z)?sh: .*?(?:not found|No such file or directory|Permission denied)",
             Cause.EXEC,
             "The unit's shell could not start the server: {line}",
             "Correct the path or the script; systemd's PATH is short.",
@@ -208,7 +208,7 @@ def by_systemd(scene: Scene, result: str | None, status: int | None) -> Found | 
     if result == "exit-code" and status in (126, 127):
         return Found(
             Cause.EXEC,
-            f"The unit's command was not {'found' if status == 127 else 'executable'} (exit status {status}).",
+            f"The unit's command is not {'there' if status == 127 else 'executable'} (exit status {status}).",
             scene.last_lines(),
             "Correct the path in the unit or its script.",
         )

@@ -111,7 +111,7 @@ def _quotes(lines: Iterable[LogLine]) -> tuple[Quoted, ...]:
 def server_arguments(text: str) -> dict[str, Any]:
     """The fields of a `server_args=ServerArgs(a=1, b='x', …)` line, secrets redacted.
 
-    Values that are no Python literals (enums, objects) stay as text; of a line that was cut off, what is whole.
+    Values that are no Python literals (enums, objects) stay as text; of a cut off line, what is whole.
     """
     start = text.find("(")
     if start < 0:

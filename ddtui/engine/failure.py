@@ -1,7 +1,7 @@
 """Why a start failed, or a server died: the cause in a sentence, the lines it rests on, what to try.
 
 SGLang reports one failure many times: each rank's traceback, the launcher's `sigquit`, systemd's exit status.
-The cause is the first exception of the right kind, not the last line; `raised` and `ended` say what texts mean.
+The cause is the first exception of the right kind, not the last line. `raised` and `ended` know the texts.
 """
 
 from __future__ import annotations

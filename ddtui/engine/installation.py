@@ -63,10 +63,7 @@ class DDTree:
 
     def says(self, *words: str) -> str | None:
         """The message of its code that holds all these words. None: it has none."""
-        for message in self.messages:
-            if all(word.lower() in message.lower() for word in words):
-                return message
-        return None
+        return _says(self.messages, words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +89,7 @@ class Installation:
     )  # outside these it says the window has no effect; None: never says
     ddtree: DDTree
     algorithms: tuple[str, ...] | None  # known names for --speculative-algorithm, where readable
+    rules: tuple[str, ...] = ()  # what its argument checks raise and log about speculation, `...` for values
     files: tuple[str, ...] = ()  # of DFLASH
     problems: tuple[str, ...] = ()
     digest: str = ""  # of the source files that were read: changes when they do
@@ -101,9 +99,20 @@ class Installation:
         """Whether this code honours the drafter's own sliding layers: it reads both and hands them on."""
         return self.reads_layer_types and self.reads_sliding_window
 
+    def says(self, *words: str) -> str | None:
+        """The text of its argument checks that holds all these words. None: it has no such rule."""
+        return _says(self.rules, words)
+
     @property
     def window_flag(self) -> str | None:
         return self.flags.window_flag
+
+
+def _says(messages: tuple[str, ...], words: tuple[str, ...]) -> str | None:
+    for message in messages:
+        if all(word.lower() in message.lower() for word in words):
+            return message
+    return None
 
 
 def probe_text() -> bytes:
@@ -174,6 +183,7 @@ def _installation(answer: dict[str, Any]) -> Installation:
         window_algorithms=tuple(dflash["window_algorithms"]) if dflash["window_algorithms"] else None,
         ddtree=_ddtree(answer["ddtree"]),
         algorithms=tuple(answer["algorithms"]) if answer["algorithms"] else None,
+        rules=tuple(answer["rules"]),
         files=tuple(dflash["files"]),
         problems=tuple(problems),
         digest=answer["digest"],

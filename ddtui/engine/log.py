@@ -1,8 +1,8 @@
 """One line of SGLang's log, read: what kind it is and what it says.
 
-Formats: the sources of 0.5.9 to 0.5.23 and real logs of 0.5.11. A line begins with `[DATE TIME RANKS] `, without
-a level; tqdm bars, tracebacks and Python warnings have no prefix. A tqdm bar is rewritten with `\\r`, so one
-line of a file, or one journal entry, may hold hundreds of its states, and a log line glued to the last.
+Formats: the sources of 0.5.9 to 0.5.23 and real logs of 0.5.11. A line begins with `[DATE TIME RANKS] ` and
+has no level; tqdm bars, tracebacks and Python warnings have no prefix. A tqdm bar is rewritten with `\\r`,
+so one line of a file, or one journal entry, may hold hundreds of its states, and a log line glued to the last.
 """
 
 from __future__ import annotations
@@ -319,7 +319,8 @@ _RULES = (
     _rule(r"^Load weight end\.", Kind.LOAD_END, _load_end),
     _rule(r"^Using KV cache dtype: (?P<dtype>\S+)", Kind.KV_DTYPE, _groups),
     _rule(
-        r"^(?P<label>.*?)(?: is allocated| VA upper bound)\. (?:dtype: (?P<dtype>\S+), )?#tokens: (?P<tokens>\d+)"
+        r"^(?P<label>.*?)(?: is allocated| VA upper bound)\. (?:dtype: (?P<dtype>\S+), )?"
+        r"#tokens: (?P<tokens>\d+)"
         rf", (?:KV size: {_GB.format('kv')}|K size: {_GB.format('k')}, V size: {_GB.format('v')})",
         Kind.KV_POOL,
         _groups,

@@ -215,14 +215,14 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
             _simple(
                 Cause.NO_GPU,
                 "No usable GPU: {message}",
-                "Check nvidia-smi on the host, CUDA_VISIBLE_DEVICES in the unit, the service's device rights.",
+                "Check nvidia-smi on the host, CUDA_VISIBLE_DEVICES and the device rights of the unit.",
             ),
         ),
         (
             r"memory capacity is unbalanced",
             _simple(
                 Cause.GPU_HELD,
-                "The GPUs have unequal free memory: other processes hold some, perhaps a dead server's children.",
+                "The GPUs have unequal free memory: others hold some, perhaps a dead server's children.",
                 "Look at nvidia-smi, end what is left over (sglang::scheduler), and start again.",
             ),
         ),
@@ -267,16 +267,16 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
             _simple(
                 Cause.NCCL,
                 "The GPUs could not talk to each other {stage}: {message}",
-                "Check NCCL_* and CUDA_VISIBLE_DEVICES in the unit, shared memory, and that no other job holds the"
-                " GPUs; NCCL_DEBUG=INFO tells more.",
+                "Check NCCL_* and CUDA_VISIBLE_DEVICES in the unit, shared memory, and that no other job"
+                " holds the GPUs; NCCL_DEBUG=INFO tells more.",
             ),
         ),
         (r"Repo id must be in the form.*?: '(?P<path>[^']+)'", _missing_model),
         (
             r"(?P<path>\S+) (?:does not appear to have a file named|is not a local folder and is not a valid)"
             r"|Cannot find any model weights with [`'][^`']+|Can't load the configuration of '[^']+'"
-            r"|GatedRepoError|RepositoryNotFoundError|LocalEntryNotFoundError|OfflineModeIsEnabled|RevisionNotFoundError"
-            r"|FileNotFoundError",
+            r"|GatedRepoError|RepositoryNotFoundError|LocalEntryNotFoundError|OfflineModeIsEnabled"
+            r"|RevisionNotFoundError|FileNotFoundError",
             _missing_model,
         ),
         (
@@ -286,8 +286,8 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
             ),
         ),
         (
-            r"DFLASH (?:target_layer_ids|fc\.weight|config\.|sliding_attention|dflash_config|draft)|Invalid DFLASH"
-            r"|Unsupported DFLASH|DFlash layer selection|DFLASH requires draft|DFLASH target_hidden",
+            r"DFLASH (?:target_layer_ids|fc\.weight|config\.|sliding_attention|dflash_config|draft)"
+            r"|Invalid DFLASH|Unsupported DFLASH|DFlash layer selection|DFLASH requires draft|DFLASH target_hidden",
             _bad_drafter,
         ),
         (
@@ -308,8 +308,8 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
             r"device-side assert triggered",
             _simple(
                 Cause.CRASH,
-                "A CUDA kernel's own check failed {stage}, which ends the whole server; on 0.5.11 a token id beyond"
-                " the vocabulary in a request does that.",
+                "A CUDA kernel's own check failed {stage}, which ends the whole server; on 0.5.11 a token id"
+                " beyond the vocabulary in a request does that.",
                 "Restart it, and look at the request that came just before.",
             ),
         ),

@@ -13,13 +13,13 @@ from typing import Any
 from ddtui.engine.probe.source import Module, Package, Unreadable, name_of, text_of
 
 
-def identifiers(tree: ast.AST) -> list[str]:
+def identifiers(module: Module) -> list[str]:
     """Every name in the code: variables, attributes, arguments, imports, and the strings that getattr reads.
 
     Comments, docstrings and messages do not count.
     """
     names: list[str] = []
-    for node in ast.walk(tree):
+    for node in module.nodes:
         if isinstance(node, ast.Name):
             names.append(node.id)
         elif isinstance(node, ast.Attribute):
@@ -35,7 +35,7 @@ def identifiers(tree: ast.AST) -> list[str]:
 
 def slides_attention(module: Module) -> bool:
     """Whether an attention layer is given a sliding window that is not the constant -1 or None."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call) and "Attention" in name_of(node.func):
             for keyword in node.keywords:
                 if keyword.arg and "sliding_window" in keyword.arg:
@@ -50,7 +50,7 @@ def slides_attention(module: Module) -> bool:
 def messages(module: Module, about: str) -> list[str]:
     """Texts that are raised or logged and that speak of `about`, with `...` for what varies."""
     found: list[str] = []
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         call = node.exc if isinstance(node, ast.Raise) else node
         if not isinstance(call, ast.Call) or not call.args:
             continue
@@ -79,14 +79,14 @@ def read_dflash(package: Package) -> dict[str, Any]:
         "files": [package.relative(path) for path in models + workers],
     }
     for module in filter(None, map(package.module, models)):
-        names = identifiers(module.tree)
+        names = identifiers(module)
         facts["reads_layer_types"] |= any("layer_types" in name for name in names)
         facts["reads_sliding_window"] |= slides_attention(module)
         facts["reads_rope_parameters"] |= any(
             "rope_parameters" in name or "rope_config" in name for name in names
         )
     for module in filter(None, map(package.module, workers)):
-        names = identifiers(module.tree)
+        names = identifiers(module)
         facts["has_compact_cache"] |= any("compact" in n and "cache" in n for n in names) and any(
             "draft_window_size" in n for n in names
         )
@@ -211,12 +211,28 @@ def read_overlap(package: Package, paths: Sequence[str]) -> bool:
     return all("Overlap scheduler is disabled when using DFLASH" not in package.read(path) for path in paths)
 
 
+CHECKS = re.compile("only supports speculative_|DDTREE|draft-window-size|reset to 48")
+
+
+def read_rules(package: Package, paths: Sequence[str]) -> list[str]:
+    """What the code that checks the arguments raises and logs about speculative decoding."""
+    found: list[str] = []
+    for path in paths:
+        module = package.module(path) if CHECKS.search(package.read(path)) else None
+        if module:
+            about = r"DFLASH|speculative|SPEC_V2|draft.window|DDTREE"
+            found += [text for text in messages(module, about) if text not in found]
+    return found
+
+
 def read_window_algorithms(package: Package, paths: Sequence[str]) -> list[str] | None:
     """The algorithms outside of which the code says that the draft window has no effect; None: never."""
     about = "draft-window-size has no effect"
     for path in paths:
         module = package.module(path) if about in package.read(path) else None
-        for node in ast.walk(module.tree) if module else ():
+        if module is None:
+            continue
+        for node in module.nodes:
             if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
                 continue
             if not isinstance(node.test.ops[0], ast.NotIn) or not any(
@@ -227,7 +243,7 @@ def read_window_algorithms(package: Package, paths: Sequence[str]) -> list[str] 
             ):
                 continue
             try:
-                return [str(name) for name in module.value(node.test.comparators[0])]  # type: ignore[union-attr]
+                return [str(name) for name in module.value(node.test.comparators[0])]
             except Unreadable:
                 return None
     return None

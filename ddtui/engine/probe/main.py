@@ -19,6 +19,7 @@ from ddtui.engine.probe.drafting import (
     read_ddtree,
     read_dflash,
     read_overlap,
+    read_rules,
     read_window_algorithms,
 )
 from ddtui.engine.probe.source import Package
@@ -109,6 +110,7 @@ def probe(paths: Sequence[str], cwd: str | None) -> dict[str, Any]:
         unread=flags.unread,
         dflash=dflash,
         ddtree=read_ddtree(package, flags.found, arguments),
+        rules=read_rules(package, arguments),
         algorithms=read_algorithms(package, flags.found),
         broken=package.broken,
         digest=package.digest(),

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 SUPPRESSED = "==SUPPRESS=="  # argparse.SUPPRESS
+NAMING = (ast.Assign, ast.AnnAssign, ast.ClassDef, ast.FunctionDef, ast.ImportFrom)
 GROWS = ("add", "append", "extend", "update")
 
 
@@ -30,30 +31,31 @@ class Module:
         self.classes: dict[str, ast.ClassDef] = {}
         self.functions: dict[str, ast.FunctionDef] = {}
         self.imports: dict[str, tuple[str, str]] = {}
-        self.calls: list[ast.Call] = []
-        grown = set()  # local lists that are added to later: their first value is not the whole
-        for node in [*self.tree.body, *ast.walk(self.tree)]:
-            if isinstance(node, ast.Assign):
-                if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-                    self.names.setdefault(node.targets[0].id, node.value)
-            elif isinstance(node, ast.Call):
-                self.calls.append(node)
-                function = node.func
-                if isinstance(function, ast.Attribute) and function.attr in GROWS:
-                    grown.add(name_of(function.value))
-            elif isinstance(node, ast.AnnAssign):
-                if isinstance(node.target, ast.Name) and node.value is not None:
-                    self.names.setdefault(node.target.id, node.value)
-            elif isinstance(node, ast.ClassDef):
-                self.classes.setdefault(node.name, node)
-            elif isinstance(node, ast.FunctionDef):
-                self.functions.setdefault(node.name, node)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    self.imports.setdefault(alias.asname or alias.name, (node.module, alias.name))
-        for name in grown:
-            if not name.isupper():
-                self.names.pop(name, None)
+        self.nodes = nodes_of(self.tree)
+        self.calls = [node for node in self.nodes if node.__class__ is ast.Call]
+        for node in [*self.tree.body, *self.nodes]:
+            if node.__class__ in NAMING:
+                self._learn(node)
+        for call in self.calls:  # a local list that is added to later: its first value is not the whole
+            if isinstance(call.func, ast.Attribute) and call.func.attr in GROWS:
+                name = name_of(call.func.value)
+                if not name.isupper():
+                    self.names.pop(name, None)
+
+    def _learn(self, node: ast.AST) -> None:
+        if isinstance(node, ast.Assign):
+            if len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                self.names.setdefault(node.targets[0].id, node.value)
+        elif isinstance(node, ast.AnnAssign):
+            if isinstance(node.target, ast.Name) and node.value is not None:
+                self.names.setdefault(node.target.id, node.value)
+        elif isinstance(node, ast.ClassDef):
+            self.classes.setdefault(node.name, node)
+        elif isinstance(node, ast.FunctionDef):
+            self.functions.setdefault(node.name, node)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for alias in node.names:
+                self.imports.setdefault(alias.asname or alias.name, (node.module, alias.name))
 
     def value(self, node: ast.AST | None, depth: int = 0) -> Any:
         """The value of a constant expression. Raises Unreadable."""
@@ -285,6 +287,24 @@ class Package:
         for path in sorted(self.texts):
             total.update(path.encode("utf-8", "replace") + b"\0" + self.texts[path].encode("utf-8") + b"\0")
         return total.hexdigest()[:16]
+
+
+def nodes_of(tree: ast.AST) -> list[Any]:
+    """Every node in the order of the source; ast.walk takes twice the time."""
+    found: list[Any] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        inner: list[ast.AST] = []
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if value.__class__ is list:
+                inner += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                inner.append(value)
+        waiting += reversed(inner)
+    return found
 
 
 def text_of(node: ast.AST | None) -> str:
