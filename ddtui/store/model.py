@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+# what a start of SGLang chooses or measures anew: no part of a setting
+CHOSEN_ANEW = frozenset(
+    [
+        "port",
+        "nccl_port",
+        "random_seed",
+        "api_key",
+        "admin_api_key",
+        "status",
+        "version",
+        "internal_states",
+        "max_total_num_tokens",
+        "max_req_input_len",
+        "available_gpu_mem",
+        "kv_events",
+    ]
+)
 
 
 class HistoryError(Exception):
@@ -23,8 +43,12 @@ class Setting:
     gpu: str = ""  # "8 x NVIDIA B200, driver 580.95"
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    # what a start may choose anew without the setting being another one
-    IGNORED = ("port", "nccl_port", "random_seed", "api_key", "admin_api_key")
+    @property
+    def identity(self) -> str:
+        """Equal for settings that are the same but for what every start chooses anew."""
+        flags = {name: value for name, value in self.flags.items() if name not in CHOSEN_ANEW}
+        whole = [self.knobs, flags, self.engine, self.drafter, self.target, self.gpu, self.environment]
+        return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +116,7 @@ class Effect:
     value: str | None
     steps: tuple[int, ...]
     points: int
-    output_rate: float | None  # mean over points of that cell
+    output_rate: float | None  # mean over the trusted points of that cell
     accept_length: float | None
     step_ms: float | None
 

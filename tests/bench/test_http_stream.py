@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from pathlib import Path
 
@@ -17,7 +18,7 @@ CAPTURES = Path(__file__).parents[1] / "captures" / "sglang-0.5.11" / "http"
 def read(data: bytes, cuts: list[int] | None = None, *, end: bool = True) -> tuple[ResponseReader, bytes]:
     reader, body = ResponseReader(), b""
     edges = [0, *sorted(cuts or []), len(data)]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         body += reader.feed(data[start:stop])
     if end and not reader.complete:
         reader.end()
@@ -27,7 +28,7 @@ def read(data: bytes, cuts: list[int] | None = None, *, end: bool = True) -> tup
 def events(data: bytes, cuts: list[int] | None = None) -> list[bytes]:
     reader, found = EventReader(), []
     edges = [0, *sorted(cuts or []), len(data)]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in itertools.pairwise(edges):
         found += [event.data for event in reader.feed(data[start:stop])]
     return found
 
