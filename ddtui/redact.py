@@ -136,7 +136,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _SCHEMES = re.compile(
-    r"\b(?P<scheme>Bearer|Basic|Digest|Token)\s+(?P<value>[A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE
+    r"\b(?P<scheme>Bearer|Basic|Digest|(?<=:\s)Token)\s+(?P<value>[A-Za-z0-9._~+/=-]{6,})", re.IGNORECASE
 )
 _URL = re.compile(r"(?P<head>\b[a-zA-Z][a-zA-Z0-9+.-]*://)(?P<user>[^\s/@:'\"]*)(?P<password>:[^\s/@'\"]*)?@")
 _SHAPES = re.compile(
