@@ -1,7 +1,7 @@
 """The embedded demo host: an SSH server with a small Linux host of its own behind it, all of it simulated.
 
-It runs in a process of its own (`python -m ddtui.demo --state DIR`) and is reached over loopback through exactly
-the code that reaches a real host. `launch.start()` starts that process and gives the profile that leads to it.
+It runs in a process of its own (`python -m ddtui.demo --state DIR`) and is reached over loopback through
+exactly the code that reaches a real host. `launch.start()` starts it and gives the profile that leads to it.
 
 How the host runs the SGLang stand-in (`standin/`), that is, what the two agree on:
 

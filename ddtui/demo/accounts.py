@@ -58,7 +58,7 @@ USERS = {
     user.name: user
     for user in (
         ROOT,
-        User("sglang", 999, (999,), "/opt/sglang", shell="/usr/sbin/nologin"),
+        User("sglang", 999, (999,), "/opt/sglang", "/usr/sbin/nologin"),
         User("tuner", 1000, (1000, 101), "/home/tuner", sudo=Sudo.FREE),
         User("limited", 1001, (1001,), "/home/limited"),
         User("asker", 1002, (1002, 101), "/home/asker", sudo=Sudo.ASKS),

@@ -1,7 +1,7 @@
 """The demo host's clock: the machine's own, but behind it while the host boots.
 
-The host has "been up" for hours when it is first seen. So its boot and the server's start happen on a clock that
-lags, and as soon as the server is ready (or has failed) the clock catches up.
+The host has "been up" for hours when it is first seen. So its boot and the server's start happen on a clock
+that lags, and as soon as the server is ready (or has failed) the clock catches up.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 import time
 from dataclasses import dataclass, field
 
-BOOT_TO_READY = 98.0  # seconds that a start at boot seems to take
+BOOT_TO_READY = 4.0  # seconds that the start at boot seems to take
 SINCE_READY = 2 * 3600 + 13 * 60.0  # how long the server then seems to have been up
 POWER_ON = 31.0  # seconds from power-on to the first service
 
-_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_STAMP = re.compile(r"\A\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{3})?")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Clock:
         """Seconds since power-on."""
         return max(0.0, (self.now() if at is None else at) - self.booted_at)
 
-    def step_boot(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
         """While behind: let `seconds` pass at once, never beyond the present."""
         self.lag = max(0.0, self.lag - seconds)
 
@@ -53,7 +53,12 @@ class Clock:
         """A log line that carries this machine's time, with the host's in its place."""
         if not self.behind:
             return line
-        return _STAMP.sub(time.strftime("[%Y-%m-%d %H:%M:%S", time.gmtime(self.now())), line)
+        return _STAMP.sub(lambda found: self._stamp(bool(found[1])), line)
+
+    def _stamp(self, with_ms: bool) -> str:
+        now = self.now()
+        text = time.strftime("[%Y-%m-%d %H:%M:%S", time.gmtime(now))
+        return f"{text}.{int(now % 1 * 1000):03d}" if with_ms else text
 
     def catch_up(self) -> None:
         self.lag = 0.0

@@ -1,7 +1,7 @@
-"""The demo host's files: a folder on this machine, seen from `/`, with owners, modes and a few places that are made up.
+"""The demo host's files: a folder on this machine seen from `/`, with owners, modes and a few made-up places.
 
-Owners and modes are kept beside the folder, since the files themselves belong to whoever runs ddtui. Paths here are
-the host's own, absolute and as text; errors are OSError with the errno that Linux gives.
+Owners and modes are kept beside the folder, since the files themselves belong to whoever runs ddtui. Paths
+here are the host's own, absolute and as text; errors are OSError with the errno that Linux gives.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Filesystem:
             mtime=info.st_mtime,
             inode=info.st_ino,
             links=info.st_nlink,
-            target=os.readlink(real) if kind == stat.S_IFLNK else "",
+            target=str(real.readlink()) if kind == stat.S_IFLNK else "",
             real=real,
             read_only=mounted,
         )
@@ -207,7 +207,7 @@ class Filesystem:
         if node.names is not None:
             names = node.names()
         else:
-            names = os.listdir(node.real) if node.real else []
+            names = [entry.name for entry in node.real.iterdir()] if node.real else []
             folder = canonical.rstrip("/") + "/"
             places = [*self.mounts, *self.synthetic]
             names += [
@@ -329,7 +329,7 @@ class Filesystem:
             raise error(errno.EINVAL, new)
         if node.real is None:
             raise error(errno.EPERM, old)
-        os.rename(node.real, self.real_path(target))
+        node.real.rename(self.real_path(target))
         if source == target:
             return
         self._meta.pop(target, None)

@@ -1,4 +1,4 @@
-"""The demo host's eight simulated GPUs. What they show follows from what the server's log says that it does."""
+"""The demo host's eight simulated GPUs: what they show follows from what the server's log says."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Gpus:
         return 0 < self.fraction < 1
 
     def row(self, index: int, fields: list[str], units: bool) -> list[str]:
-        """The values of `nvidia-smi --query-gpu=…` for one GPU. Raises KeyError for a field it does not know."""
+        """What `nvidia-smi --query-gpu=FIELDS` says of one GPU. Raises KeyError for an unknown field."""
         wobble = math.sin(time.monotonic() * 1.7 + index)
         util = 0.0
         if self.busy:

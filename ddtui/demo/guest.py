@@ -1,7 +1,7 @@
 """Runs a script for the demo host's `python3`: `guest.py - ARGS` reads it from stdin, as `python3 -` does.
 
-The script sees the host's interpreter path, and the host's own ports: a connection to a port that the host's
-server listens on (`DDTUI_GUEST_PORTS`, PORT=PORT HERE) leads there. Standard library only; knows nothing of ddtui.
+The script sees the host's interpreter path and the host's own ports: a connection to a port that the host's
+server listens on (`DDTUI_GUEST_PORTS`: PORT=PORT HERE …) leads there. Standard library only; knows no ddtui.
 """
 
 from __future__ import annotations

@@ -69,7 +69,6 @@ LimitNOFILE=1048576
 
 DEFAULTS_TEXT = """\
 # read by sglang-k26-ddtree.service at every start
-SGLANG_LOG_MS=0
 HF_HUB_OFFLINE=1
 """
 
@@ -98,9 +97,22 @@ def files() -> dict[str, str]:
     }
 
 
-FOLDERS = ("/dev", "/root", "/run/systemd/system", "/run/lock", "/tmp", "/usr/bin", "/usr/lib/systemd/system",
-           "/usr/local/bin", "/usr/local/lib/systemd/system", "/var/lib", "/var/log/journal", "/var/tmp", "/opt/models",
-           "/etc/systemd/system/multi-user.target.wants")  # fmt: skip
+FOLDERS = (
+    "/dev",
+    "/etc/systemd/system/multi-user.target.wants",
+    "/opt/models",
+    "/root",
+    "/run/lock",
+    "/run/systemd/system",
+    "/tmp",
+    "/usr/bin",
+    "/usr/lib/systemd/system",
+    "/usr/local/bin",
+    "/usr/local/lib/systemd/system",
+    "/var/lib",
+    "/var/log/journal",
+    "/var/tmp",
+)
 
 
 def install(fs: Filesystem, machine_id: str) -> None:

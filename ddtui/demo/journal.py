@@ -1,4 +1,4 @@
-"""The demo host's journal: entries as journald keeps them, on disk as JSON lines, with cursors and followers."""
+"""The demo host's journal: entries as journald keeps them, on disk, with cursors and followers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ class Entry:
         return digest.lstrip("0") or "0"
 
     def cursor(self, sequence: str) -> str:
-        return f"s={sequence};i={self.number:x};b={self.boot_id};m={self.monotonic:x};t={self.realtime:x};x={self.hash}"
+        where = f"s={sequence};i={self.number:x};b={self.boot_id}"
+        return f"{where};m={self.monotonic:x};t={self.realtime:x};x={self.hash}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,10 @@ class Journal:
         return self._last_realtime / 1e6
 
     def add(self, fields: Fields) -> Entry:
-        """Append an entry, now by the host's clock, and tell the followers. Text fields may hold lone surrogates
-        (os.fsdecode of bytes that are no UTF-8)."""
+        """Append an entry, now by the host's clock, and tell the followers.
+
+        Fields may hold lone surrogates: bytes that are no UTF-8.
+        """
         at = self.clock.now()
         realtime = max(int(at * 1e6), self._last_realtime + 1)
         entry = Entry(
@@ -191,7 +194,7 @@ def matches(entry: Entry, groups: Sequence[Match]) -> bool:
 
 
 def unit_match(unit: str) -> Match:
-    """What `journalctl -u UNIT` shows: its processes' lines, systemd's about it, and what is said of it by name."""
+    """What `journalctl -u UNIT` shows: its processes' lines, and what systemd and others say about it."""
     return (
         {"_SYSTEMD_UNIT": (unit,)},
         {"_PID": ("1",), "UNIT": (unit,)},
@@ -208,8 +211,8 @@ _PLAIN = re.compile(r"[\t\n -~\u00a0-\ud7ff\ue000-\U0010ffff]*\Z")
 def as_json(entry: Entry, sequence: str, *, all_fields: bool, only: Sequence[str] = ()) -> str:
     """The entry as `journalctl -o json` prints it.
 
-    Text with control characters (all ANSI colour, `\\r`) or bad UTF-8 comes as a list of bytes; text over 4096
-    bytes as null, unless `all_fields`.
+    Text with control characters (all ANSI colour, `\\r`) or bad UTF-8 comes as a list of bytes; text over
+    4096 bytes as null, unless `all_fields`.
     """
     out: dict[str, object] = {
         "__CURSOR": entry.cursor(sequence),

@@ -109,7 +109,7 @@ class Starting:
             shutil.rmtree(self._temporary, ignore_errors=True)
 
     def _spawn(self) -> None:
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in end()
         self._process = subprocess.Popen(
             [sys.executable, "-m", "ddtui.demo", "--state", str(self._state), "--delay", str(self._delay)],
             stdin=subprocess.PIPE,
@@ -135,7 +135,8 @@ class Starting:
                     return attached
                 time.sleep(0.05)
             raise DemoError(
-                f"A demo host is running on {self._state}, and it does not answer: end that ddtui, then try again."
+                f"A demo host is running on {self._state}, and it does not answer: "
+                "end that ddtui, then try again."
             )
         if code is None:
             process.kill()
@@ -178,8 +179,8 @@ class Starting:
 def start(*, keep: bool = False, delay_ms: float = 0.0) -> Iterator[DemoHost]:
     """A running demo host, ended when the context is left.
 
-    `keep`: its files live on under ddtui's state folder, so that the next start finds them, as after a reboot; if
-    such a host runs already, this attaches to it. Otherwise everything is in a temporary folder that is removed.
+    `keep`: its files live on under ddtui's state folder, so that the next start finds them as after a reboot;
+    if such a host runs already, this attaches to it. Otherwise all is in a temporary folder and removed.
     `delay_ms`: latency each way. Raises DemoError, ProfileError.
     """
     starting = Starting(keep=keep, delay_ms=delay_ms)

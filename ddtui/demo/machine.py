@@ -1,4 +1,4 @@
-"""The demo host as a whole: disk, clock, journal, systemd, processes, GPUs; boots, runs commands, shuts down."""
+"""The demo host as a whole: disk, clock, journal, systemd, processes, GPUs; its boot and its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from ddtui.demo import image
 from ddtui.demo.accounts import User
-from ddtui.demo.clock import BOOT_TO_READY, Clock
+from ddtui.demo.clock import Clock
 from ddtui.demo.commands import path as programs
 from ddtui.demo.commands.program import Call, Streams
 from ddtui.demo.filesystem import Filesystem
@@ -22,8 +22,10 @@ from ddtui.demo.gpus import COUNT, Gpus, listens_on
 from ddtui.demo.journal import Journal
 from ddtui.demo.process import Standin
 from ddtui.demo.processes import Process, Processes
-from ddtui.demo.systemd import JobFailed, Manager, Unit
+from ddtui.demo.service_log import ServiceLog
+from ddtui.demo.systemd import Manager
 from ddtui.demo.traces import Start
+from ddtui.demo.unit import JobFailed, Unit
 
 UNIT = image.UNIT
 HOSTNAME = "demo"
@@ -83,7 +85,14 @@ class Machine:
         booted = asyncio.Event()
         standin = Standin(files, socket, at_once=lambda: clock.behind)
         systemd = Manager(
-            files, journal, processes, clock, standin.spawn, lambda u, t: None, lambda u: None, HOSTNAME
+            files=files,
+            log=ServiceLog(journal),
+            processes=processes,
+            clock=clock,
+            spawn=standin.spawn,
+            on_output=lambda unit, text: text,
+            on_exit=lambda unit: None,
+            hostname=HOSTNAME,
         )
         machine = cls(state, files, clock, journal, processes, systemd, gpus, run_dir, socket, booted=booted)
         systemd.on_output, systemd.on_exit = machine._see, machine._server_gone
@@ -93,7 +102,7 @@ class Machine:
     def _boot(self) -> None:
         self.journal.add(_kernel_line(self, f"Linux version 6.1.0-demo (simulated) on {self.hostname}"))
         self.journal.add(_kernel_line(self, f"NVRM: loading simulated driver for {COUNT} GPUs"))
-        self.systemd._say("", "Startup finished in 11.204s (kernel) + 19.702s (userspace) = 30.906s.")
+        self.systemd.log.manager("Startup finished in 11.204s (kernel) + 19.702s (userspace) = 30.906s.")
         if not self.files.exists(f"/etc/systemd/system/multi-user.target.wants/{UNIT}"):
             self._boot_is_over()
             return
@@ -108,6 +117,7 @@ class Machine:
     def _boot_is_over(self) -> None:
         """From now on the host's clock is right."""
         self.clock.catch_up()
+        self.gpus.busy_until = 0.0
         self.booted.set()
 
     async def shut_down(self) -> None:
@@ -125,8 +135,8 @@ class Machine:
 
     # -- the server, as the host sees it --------------------------------------------------------------------
 
-    def _see(self, unit: Unit, text: str) -> None:
-        """Some output of the server: the machine follows suit."""
+    def _see(self, unit: Unit, text: str) -> str:
+        """Some output of the server: the machine follows suit. Gives the text that the journal is to have."""
         self.gpus.see(text)
         address = listens_on(text)
         if address and unit.main_pid:
@@ -134,10 +144,14 @@ class Machine:
         if self.start is None or self.start.pid != unit.main_pid:
             self.start = Start(self.processes, unit.main_pid)
         self.start.see(text, self.gpus.fraction)
-        if not self.booted.is_set():
-            self.clock.step_boot(self.start.boot_step(text, BOOT_TO_READY))
-            if self.start.ready:
-                self._boot_is_over()
+        if self.booted.is_set():
+            return text
+        seconds, text = self.start.at_boot(text)
+        self.clock.pass_time(seconds)
+        text = self.clock.restamp(text)
+        if self.start.ready:
+            self._boot_is_over()
+        return text
 
     def _server_gone(self, unit: Unit) -> None:
         self.gpus.reset()
@@ -164,18 +178,6 @@ class Machine:
             (os.path.realpath(real), virtual) for real, virtual in pairs if os.path.realpath(real) != real
         ]
         return sorted(pairs, key=lambda pair: -len(pair[0]))
-
-    async def wait_for_job(self, job: asyncio.Task[None]) -> None:
-        """Wait for a job without owning it. Raises JobFailed."""
-        await asyncio.wait([job])
-        if job.cancelled():
-            raise JobFailed("Job canceled.")
-        failure = job.exception()
-        if failure:
-            raise failure
-
-    async def pause(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
     def other_services(self) -> list[tuple[str, str, str, str, str]]:
         """What else `systemctl list-units` shows."""
@@ -261,7 +263,7 @@ def _last_sign(state: Path) -> float:
     for folder, _, names in os.walk(state):
         for name in names:
             try:
-                newest = max(newest, os.lstat(os.path.join(folder, name)).st_mtime)
+                newest = max(newest, Path(folder, name).lstat().st_mtime)
             except OSError:
                 continue
     return newest

@@ -1,4 +1,4 @@
-"""The service's process on this machine: the SGLang stand-in under this Python, as the host's process asks for it."""
+"""The service's process on this machine: the SGLang stand-in under this Python."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -35,10 +36,22 @@ class Process:
     padding: int = 0  # NULs behind argv: a process that shortened its title
 
     @property
+    def command_line(self) -> str:
+        """As journald quotes it."""
+        return " ".join(_quoted(word) for word in self.argv)
+
+    @property
     def cmdline(self) -> bytes:
         return b"".join(word.encode("utf-8", "surrogateescape") + b"\0" for word in self.argv) + bytes(
             self.padding
         )
+
+
+def _quoted(word: str) -> str:
+    """In double quotes where a shell would need them."""
+    if word and not re.search(r"[\s\"'\\`$*?\[#~=%;&|<>(){}]", word):
+        return word
+    return '"' + re.sub(r'(["\\`$])', r"\\\1", word) + '"'
 
 
 @dataclass
@@ -129,7 +142,8 @@ class Processes:
             "stat": self._stat(),
             "uptime": f"{self.clock.monotonic():.2f} {self.clock.monotonic() * 190:.2f}\n".encode(),
             "loadavg": f"3.81 3.94 4.02 5/2817 {self._next}\n".encode(),
-            "meminfo": b"MemTotal:       2113527120 kB\nMemFree:        371203844 kB\nMemAvailable:   1873921004 kB\n",
+            "meminfo": b"MemTotal:       2113527120 kB\nMemFree:         371203844 kB\n"
+            b"MemAvailable:   1873921004 kB\n",
             "cpuinfo": b"".join(
                 f"processor\t: {n}\nmodel name\t: Simulated CPU\n\n".encode() for n in range(192)
             ),
@@ -200,19 +214,20 @@ class Processes:
                 f"read_bytes: {n}\nwrite_bytes: 4096\ncancelled_write_bytes: 0\n"
             ).encode()
         if name == "stat":
-            return (
-                f"{process.pid} ({process.comm}) S {process.ppid} {process.pid} {process.pid} 0 -1 4194560 2779 0 6 0 "
-                f"{int(self.clock.monotonic(None) - started / TICKS) * 5} 2 0 0 20 0 {process.threads} 0 {started} "
-                f"{process.rss * 4} {pages} 18446744073709551615 1 1 0 0 0 0 0 16781312 16386 0 0 0 17 0 0 0 0 0 0 "
-                "0 0 0 0 0 0 0\n"
-            ).encode()
+            cpu = int((self.clock.now() - process.started) * TICKS * process.threads / 40)
+            ids = f"{process.ppid} {process.pid} {process.pid}"
+            before = f"{process.pid} ({process.comm}) S {ids} 0 -1 4194560 2779 0 6"
+            counts = f"0 {cpu} {cpu // 9} 0 0 20 0 {process.threads} 0 {started} {process.rss * 4} {pages}"
+            after = "18446744073709551615 1 1 0 0 0 0 0 16781312 16386 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0"
+            return f"{before} {counts} {after}\n".encode()
         if name == "statm":
             return f"{pages * 4} {pages} 2048 1 0 {pages} 0\n".encode()
         return (
             f"Name:\t{process.comm}\nUmask:\t0022\nState:\tS (sleeping)\nTgid:\t{process.pid}\nNgid:\t0\n"
             f"Pid:\t{process.pid}\nPPid:\t{process.ppid}\nTracerPid:\t0\n"
             f"Uid:\t{process.uid}\t{process.uid}\t{process.uid}\t{process.uid}\n"
-            f"Gid:\t{process.gid}\t{process.gid}\t{process.gid}\t{process.gid}\nFDSize:\t64\nGroups:\t{process.gid} \n"
+            f"Gid:\t{process.gid}\t{process.gid}\t{process.gid}\t{process.gid}\n"
+            f"FDSize:\t64\nGroups:\t{process.gid} \n"
             f"VmRSS:\t{process.rss // 1024} kB\nThreads:\t{process.threads}\n"
         ).encode()
 
@@ -264,10 +279,10 @@ def listing(process: Process, columns: Sequence[str], clock: Clock) -> list[str]
     args = " ".join(process.argv)
     values = {
         "pid": str(process.pid), "ppid": str(process.ppid), "user": user_name(process.uid),
-        "uid": str(process.uid), "gid": str(process.gid), "group": group_name(process.gid), "comm": process.comm,
-        "args": args, "cmd": args, "command": args, "etime": elapsed, "etimes": str(age), "rss": str(process.rss // 1024),
-        "vsz": str(process.rss // 256), "stat": "Ssl" if process.threads > 1 else "Ss", "s": "S", "tty": "?",
-        "time": "00:00:00", "%cpu": "0.0", "pcpu": "0.0", "%mem": "0.0", "pmem": "0.0", "nlwp": str(process.threads),
-        "c": "0",
+        "uid": str(process.uid), "gid": str(process.gid), "group": group_name(process.gid),
+        "comm": process.comm, "args": args, "cmd": args, "command": args, "etime": elapsed,
+        "etimes": str(age), "rss": str(process.rss // 1024), "vsz": str(process.rss // 256),
+        "stat": "Ssl" if process.threads > 1 else "Ss", "s": "S", "tty": "?", "time": "00:00:00",
+        "%cpu": "0.0", "pcpu": "0.0", "%mem": "0.0", "pmem": "0.0", "nlwp": str(process.threads), "c": "0",
     }  # fmt: skip
     return [values[column] for column in columns]

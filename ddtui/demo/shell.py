@@ -1,4 +1,4 @@
-"""The login shell of the demo host: takes what ddtui sends through sshd, and simple commands typed by hand."""
+"""The login shell of the demo host: takes what ddtui sends through sshd, and single commands by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REFUSED = ("sudo: a password is required", "authentication is required", "have a
 
 
 class _NoInput:
-    """The streams of a command of a batch: nothing on stdin; what sudo says on stderr is kept to be looked at."""
+    """The streams of a command of a batch: no stdin; what sudo says on stderr is held, to be looked at."""
 
     def __init__(self, streams: Streams, hold_errors: bool) -> None:
         self._streams = streams

@@ -1,7 +1,7 @@
-"""How the demo host's systemd reads a unit with its drop-ins: by systemd's own rules, and apart from ddtui's reader.
+"""How the demo host's systemd reads a unit with its drop-ins: by systemd's own rules.
 
-The host must not share ddtui's misreadings, so this is a reader of its own. It covers what a service needs; the
-rules are those of systemd.unit(5), systemd.service(5) and systemd.syntax(7), as seen on systemd 252.
+This is a reader apart from ddtui's, since a host must not share ddtui's misreadings. It covers what a service
+needs; the rules are those of systemd.unit(5), systemd.service(5), systemd.syntax(7), as seen on systemd 252.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ddtui.demo.filesystem import Filesystem
+from ddtui.demo.unitwords import Unbalanced, environment_file, split_words
 
 FOLDERS = (
     "/etc/systemd/system.control",
@@ -24,17 +25,20 @@ FOLDERS = (
 )
 
 KNOWN = {
-    "Unit": """After Before Requires Wants Conflicts Description Documentation StartLimitIntervalSec StartLimitBurst
+    "Unit": """
+        After Before Requires Wants Conflicts Description Documentation StartLimitIntervalSec StartLimitBurst
         StartLimitAction OnFailure PartOf BindsTo RequiresMountsFor ConditionPathExists AssertPathExists
         DefaultDependencies Requisite""",
-    "Service": """Type ExecStart ExecStartPre ExecStartPost ExecStop ExecStopPost ExecReload Restart RestartSec
-        TimeoutSec TimeoutStartSec TimeoutStopSec User Group SupplementaryGroups WorkingDirectory Environment
-        EnvironmentFile UnsetEnvironment PassEnvironment KillMode KillSignal SendSIGKILL StandardOutput StandardError
-        StandardInput SyslogIdentifier LimitNOFILE LimitMEMLOCK LimitCORE LimitSTACK Nice OOMScoreAdjust
-        SuccessExitStatus RemainAfterExit PIDFile UMask PrivateTmp ProtectSystem ProtectHome NoNewPrivileges
-        AmbientCapabilities CapabilityBoundingSet TasksMax MemoryMax CPUAffinity NUMAPolicy NUMAMask Slice Delegate
-        RuntimeDirectory StateDirectory CacheDirectory LogsDirectory NotifyAccess WatchdogSec IOSchedulingClass
-        LogRateLimitIntervalSec LogRateLimitBurst FinalKillSignal RestartPreventExitStatus OOMPolicy""",
+    "Service": """
+        Type ExecStart ExecStartPre ExecStartPost ExecStop ExecStopPost ExecReload Restart RestartSec
+        TimeoutSec TimeoutStartSec TimeoutStopSec User Group SupplementaryGroups WorkingDirectory
+        Environment EnvironmentFile UnsetEnvironment PassEnvironment KillMode KillSignal SendSIGKILL
+        StandardOutput StandardError StandardInput SyslogIdentifier LimitNOFILE LimitMEMLOCK LimitCORE
+        LimitSTACK Nice OOMScoreAdjust SuccessExitStatus RemainAfterExit PIDFile UMask PrivateTmp
+        ProtectSystem ProtectHome NoNewPrivileges AmbientCapabilities CapabilityBoundingSet TasksMax
+        MemoryMax CPUAffinity NUMAPolicy NUMAMask Slice Delegate RuntimeDirectory StateDirectory
+        CacheDirectory LogsDirectory NotifyAccess WatchdogSec IOSchedulingClass OOMPolicy
+        LogRateLimitIntervalSec LogRateLimitBurst FinalKillSignal RestartPreventExitStatus""",
     "Install": "WantedBy RequiredBy Alias Also DefaultInstance",
 }
 _KNOWN = {section: frozenset(keys.split()) for section, keys in KNOWN.items()}
@@ -199,7 +203,7 @@ def load(files: Filesystem, unit: str, hostname: str = "demo") -> Definition:
 
 
 class _Reader:
-    """Takes one file after another; lists add up, an empty assignment resets them, the last of the others counts."""
+    """Takes one file after another: lists add up until an empty assignment, of the others the last counts."""
 
     def __init__(self, unit: str, hostname: str) -> None:
         self.unit = unit
@@ -253,11 +257,11 @@ class _Reader:
                 self.environment.clear()
             try:
                 for word in split_words(self.specifiers(value)):
-                    variable, equals, content = word.text.partition("=")
+                    variable, equals, content = word.partition("=")
                     if equals and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", variable):
                         self.environment[variable] = content
                     else:
-                        text = f"Invalid environment assignment, ignoring: {word.text}"
+                        text = f"Invalid environment assignment, ignoring: {word}"
                         self.problems.append(Problem(text, path, number))
             except Unbalanced:
                 self.problems.append(Problem(f'Unbalanced quoting, ignoring: "{value}"', path, number))
@@ -292,7 +296,7 @@ class _Reader:
         except Unbalanced:
             self.problems.append(Problem(f'Unbalanced quoting, ignoring: "{value}"', path, number))
             return
-        first = words[0].text
+        first = words[0]
         ignore = at = False
         expand = True
         while first and first[0] in "-@:+!|":
@@ -303,7 +307,7 @@ class _Reader:
             text = f"Neither a valid executable name nor an absolute path: {program or value}"
             self.problems.append(Problem(text, path, number))
             return
-        rest = [self.specifiers(word.text) for word in words[1:]]
+        rest = [self.specifiers(word) for word in words[1:]]
         argv = tuple(rest) if at and rest else (program, *rest)
         self.commands.append(Command(program, argv, ignore, expand))
 
@@ -312,9 +316,9 @@ class _Reader:
         prefix, _, instance = stem.partition("@")
         values = {
             "n": self.unit, "N": stem, "p": prefix, "P": unescape_name(prefix), "i": instance,
-            "I": unescape_name(instance), "j": prefix.rpartition("-")[2], "H": self.hostname, "u": "root", "U": "0",
-            "h": "/root", "t": "/run", "S": "/var/lib", "C": "/var/cache", "L": "/var/log", "E": "/etc", "T": "/tmp",
-            "V": "/var/tmp", "%": "%",
+            "I": unescape_name(instance), "j": prefix.rpartition("-")[2], "H": self.hostname,
+            "u": "root", "U": "0", "h": "/root", "t": "/run", "S": "/var/lib", "C": "/var/cache",
+            "L": "/var/log", "E": "/etc", "T": "/tmp", "V": "/var/tmp", "%": "%",
         }  # fmt: skip
         return re.sub(r"%(.)", lambda found: values.get(found[1], found[0]), text)
 
@@ -392,63 +396,6 @@ def _escaped_end(line: bytes) -> bool:
     return (len(line) - len(line.rstrip(b"\\"))) % 2 == 0
 
 
-class Unbalanced(ValueError):
-    """A quote that is not closed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    text: str
-
-
-_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " ", "\\": "\\",
-            '"': '"', "'": "'"}  # fmt: skip
-_CODED = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})")
-
-
-def split_words(text: str) -> Iterator[Word]:
-    """Words by systemd's quoting: quotes anywhere in a word, C escapes in and outside them. Raises Unbalanced."""
-    i, size = 0, len(text)
-    while True:
-        while i < size and text[i] in " \t\n\r":
-            i += 1
-        if i >= size:
-            return
-        word, quote = "", ""
-        while i < size:
-            c = text[i]
-            if c == "\\" and i + 1 < size:
-                if text[i + 1] in _ESCAPES:
-                    word += _ESCAPES[text[i + 1]]
-                    i += 2
-                    continue
-                coded = _CODED.match(text, i + 1)
-                if coded:
-                    number = coded[1] or coded[2] or coded[3]
-                    word += chr(int(number, 16) if number else int(coded[4], 8))
-                    i = coded.end()
-                    continue
-                word += c
-                i += 1
-            elif quote:
-                if c == quote:
-                    quote = ""
-                else:
-                    word += c
-                i += 1
-            elif c in "'\"":
-                quote = c
-                i += 1
-            elif c in " \t\n\r":
-                break
-            else:
-                word += c
-                i += 1
-        if quote:
-            raise Unbalanced(text)
-        yield Word(word)
-
-
 # -- at start -----------------------------------------------------------------------------------------------
 
 
@@ -476,48 +423,4 @@ def environment_of(definition: Definition, files: Filesystem) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or out.get(name) == value:
             out.pop(name, None)
-    return out
-
-
-def environment_file(data: bytes) -> dict[str, str]:
-    """Variables of an environment file: comments, quotes, continued lines; `export A=1` is no assignment."""
-    out: dict[str, str] = {}
-    text = data.decode(errors="replace").replace("\\\n", "")
-    pattern = (
-        r"""^[ \t]*([A-Za-z_][A-Za-z0-9_]*)[ \t]*=[ \t]*((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\n"'\\])*)$"""
-    )
-    for found in re.finditer(pattern, text, re.MULTILINE | re.DOTALL):
-        out[found[1]] = _unquote(found[2].strip())
-    return out
-
-
-def _unquote(text: str) -> str:
-    def piece(found: re.Match[str]) -> str:
-        if found[1] is not None:
-            return re.sub(r'\\(["\\`$])', r"\1", found[1])
-        if found[2] is not None:
-            return found[2]
-        return found[3]
-
-    return re.sub(r'"((?:\\.|[^"\\])*)"|\'([^\']*)\'|\\(.)', piece, text, flags=re.DOTALL)
-
-
-def expand(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """`$VAR` as a whole word (split at blanks) and `${VAR}` anywhere (one word), as systemd expands them."""
-    out: list[str] = []
-    for position, word in enumerate(argv):
-        whole = re.fullmatch(r"\$([A-Za-z_][A-Za-z0-9_]*)", word)
-        if whole and position:
-            try:
-                out.extend(w.text for w in split_words(environment.get(whole[1], "")))
-            except Unbalanced:
-                pass
-            continue
-        out.append(
-            re.sub(
-                r"\$\$|\$\{([A-Za-z_][A-Za-z0-9_]*)\}",
-                lambda found: environment.get(found[1], "") if found[1] else "$",
-                word,
-            )
-        )
     return out

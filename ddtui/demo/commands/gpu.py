@@ -16,9 +16,8 @@ async def nvidia_smi(call: Call) -> int:
             value = words.pop(0)
         given[{"--id": "-i"}.get(name, name)] = value
     shape = given.get("--format", "").split(",")
-    if "--query-gpu" in given or "--query-compute-apps" in given:
-        if shape[0] != "csv":
-            raise Usage('"--format=" switch is missing. Please run "nvidia-smi -h" for help.', 6)
+    if ("--query-gpu" in given or "--query-compute-apps" in given) and shape[0] != "csv":
+        raise Usage('"--format=" switch is missing. Please run "nvidia-smi -h" for help.', 6)
     if "--query-gpu" in given:
         return _table(call, given, given["--query-gpu"].split(","), shape)
     if "--query-compute-apps" in given:
@@ -29,7 +28,7 @@ async def nvidia_smi(call: Call) -> int:
             call.out(f"GPU {index}: {NAME} (UUID: {uuid})\n")
         return 0
     if given:
-        raise Usage(f"Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.", 6)
+        raise Usage("Invalid combination of input arguments. Please run 'nvidia-smi -h' for help.", 6)
     call.out(f"NVIDIA-SMI {DRIVER} (simulated)\n")
     for index in range(COUNT):
         used, util, power = call.machine.gpus.row(
@@ -75,7 +74,8 @@ def _apps(call: Call, fields: list[str], shape: list[str]) -> int:
     for index, process in enumerate(schedulers[:COUNT]):
         (uuid, bus, used) = machine.gpus.row(index, ["uuid", "pci.bus_id", "memory.used"], False)
         values = {
-            "pid": str(process.pid), "process_name": process.argv[0], "name": process.argv[0], "gpu_uuid": uuid,
+            "pid": str(process.pid), "process_name": process.argv[0], "name": process.argv[0],
+            "gpu_uuid": uuid,
             "gpu_bus_id": bus, "gpu_name": NAME, "gpu_serial": "[N/A]",
             "used_memory": used if "nounits" in shape else f"{used} MiB",
             "used_gpu_memory": used if "nounits" in shape else f"{used} MiB",

@@ -18,13 +18,22 @@ HINT = """Hint: You are currently not seeing messages from other users and the s
 """
 LEVELS = ("emerg", "alert", "crit", "err", "warning", "notice", "info", "debug")
 LONG = [
-    "unit=", "user-unit=", "output=", "all", "follow", "merge", "lines=", "after-cursor=", "cursor=", "show-cursor",
-    "since=", "until=", "reverse", "no-pager", "no-tail", "boot=", "dmesg", "quiet", "priority=", "identifier=",
-    "grep=", "output-fields=", "no-hostname", "utc", "full", "system", "user", "list-boots", "disk-usage", "version",
-    "no-full", "field=", "catalog", "pager-end", "header", "rotate", "vacuum-time=", "sync",
-    "flush", "cursor-file=",
+    "unit=", "user-unit=", "output=", "all", "follow", "merge", "lines=", "after-cursor=", "cursor=",
+    "since=", "show-cursor", "until=", "reverse", "no-pager", "no-tail", "boot=", "dmesg", "quiet",
+    "priority=", "utc", "identifier=", "grep=", "output-fields=", "no-hostname", "full", "system",
+    "user", "list-boots", "version", "disk-usage", "no-full", "field=", "catalog", "pager-end",
+    "header", "rotate", "vacuum-time=", "sync", "flush",
 ]  # fmt: skip
 FOLLOW_LINES = 10
+SPANS = {
+    **dict.fromkeys(("us", "usec"), 1e-6),
+    **dict.fromkeys(("ms", "msec"), 1e-3),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60.0),
+    **dict.fromkeys(("h", "hr", "hour", "hours"), 3600.0),
+    **dict.fromkeys(("d", "day", "days"), 86400.0),
+    **dict.fromkeys(("w", "week", "weeks"), 604800.0),
+}
 
 
 async def journalctl(call: Call) -> int:
@@ -230,9 +239,6 @@ def _level(text: str) -> tuple[int, int]:
 def _time(call: Call, text: str) -> int:
     """A time of systemd.time(7), in µs: the forms that are met in practice."""
     now = call.machine.clock.now()
-    units = {"s": 1, "sec": 1, "second": 1, "seconds": 1, "m": 60, "min": 60, "minute": 60, "minutes": 60, "h": 3600,
-             "hour": 3600, "hours": 3600, "d": 86400, "day": 86400, "days": 86400, "w": 604800, "week": 604800,
-             "weeks": 604800, "ms": 0.001, "us": 0.000001}  # fmt: skip
     text = text.strip()
     if text == "now":
         return int(now * 1e6)
@@ -243,12 +249,13 @@ def _time(call: Call, text: str) -> int:
         return int(whole) * 1_000_000 + int((part + "000000")[:6])
     spans = re.findall(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text)
     relative = re.fullmatch(r"([-+])?((?:\d+(?:\.\d+)?\s*[a-z]+\s*)+)(\bago)?", text)
-    if relative and all(unit in units for _, unit in spans if unit != "ago"):
-        seconds = sum(float(number) * units[unit] for number, unit in spans if unit != "ago")
+    if relative and all(unit in SPANS for _, unit in spans if unit != "ago"):
+        seconds = sum(float(number) * SPANS[unit] for number, unit in spans if unit != "ago")
         forward = relative[1] == "+" or (relative[1] is None and not relative[3])
         return int((now + seconds if forward else now - seconds) * 1e6)
     found = re.fullmatch(
-        r"(?:[A-Z][a-z]{2} )?(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?)?(?: ?UTC|Z|\+00:?00)?",
+        r"(?:[A-Z][a-z]{2} )?(\d{4})-(\d\d)-(\d\d)(?:[ T](\d\d):(\d\d)(?::(\d\d)(\.\d+)?)?)?"
+        r"(?: ?UTC|Z|\+00:?00)?",
         text,
     )
     if found:
@@ -308,10 +315,15 @@ def _form(call: Call, given: Options) -> Callable[[Entry], str]:
     if style == "export":
         return lambda entry: _export(entry, journal.sequence)
     times = {
-        "short": "%b %d %H:%M:%S", "short-full": "%a %Y-%m-%d %H:%M:%S UTC", "short-iso": "%Y-%m-%dT%H:%M:%S+0000",
-        "with-unit": "%a %Y-%m-%d %H:%M:%S UTC", "short-precise": "%b %d %H:%M:%S.", "short-iso-precise": "%Y-%m-%dT%H:%M:%S.",
-        "short-unix": "", "short-monotonic": "",
-    }  # fmt: skip
+        "short": "%b %d %H:%M:%S",
+        "short-full": "%a %Y-%m-%d %H:%M:%S UTC",
+        "with-unit": "%a %Y-%m-%d %H:%M:%S UTC",
+        "short-iso": "%Y-%m-%dT%H:%M:%S+0000",
+        "short-iso-precise": "%Y-%m-%dT%H:%M:%S.",
+        "short-precise": "%b %d %H:%M:%S.",
+        "short-unix": "",
+        "short-monotonic": "",
+    }
     if style not in times:
         raise Usage(f"Unknown output format '{style}'.")
 

@@ -5,64 +5,65 @@ from __future__ import annotations
 import errno
 from typing import TYPE_CHECKING
 
-from ddtui.demo.commands import files, system
+from ddtui.demo.commands import change, look, system
+from ddtui.demo.commands.bus import busctl, systemd_analyze
 from ddtui.demo.commands.gpu import nvidia_smi
 from ddtui.demo.commands.journalctl import journalctl
 from ddtui.demo.commands.program import Call, Program, Usage
 from ddtui.demo.commands.python import python
 from ddtui.demo.commands.sudo import sudo
-from ddtui.demo.commands.systemctl import busctl, systemctl, systemd_analyze
+from ddtui.demo.commands.systemctl import systemctl
 
 if TYPE_CHECKING:
     from ddtui.demo.machine import Machine
 
 PROGRAMS: dict[str, Program] = {
-    "[": files.test,
+    "[": look.test,
     "busctl": busctl,
-    "cat": files.cat,
-    "chgrp": files.chown,
-    "chmod": files.chmod,
-    "chown": files.chown,
-    "cp": files.cp,
+    "cat": look.cat,
+    "chgrp": change.chown,
+    "chmod": change.chmod,
+    "chown": change.chown,
+    "cp": change.cp,
     "date": system.date,
-    "df": files.df,
+    "df": look.df,
     "echo": system.echo,
     "env": system.env,
     "false": system.false,
     "getconf": system.getconf,
     "getent": system.getent,
     "groups": system.groups,
-    "head": files.head,
+    "head": look.head,
     "hostname": system.hostname,
     "id": system.id,
     "journalctl": journalctl,
     "kill": system.kill,
-    "ln": files.ln,
-    "ls": files.ls,
-    "mkdir": files.mkdir,
-    "mv": files.mv,
+    "ln": change.ln,
+    "ls": look.ls,
+    "mkdir": change.mkdir,
+    "mv": change.mv,
     "nproc": system.nproc,
     "nvidia-smi": nvidia_smi,
     "printf": system.printf,
     "ps": system.ps,
     "pwd": system.pwd,
     "python3": python,
-    "readlink": files.readlink,
-    "realpath": files.realpath,
-    "rm": files.rm,
-    "rmdir": files.rmdir,
-    "sha256sum": files.sha256sum,
+    "readlink": look.readlink,
+    "realpath": look.realpath,
+    "rm": change.rm,
+    "rmdir": change.rmdir,
+    "sha256sum": look.sha256sum,
     "sleep": system.sleep,
     "ss": system.ss,
-    "stat": files.stat,
+    "stat": look.stat,
     "sudo": sudo,
-    "sync": files.sync,
+    "sync": change.sync,
     "systemctl": systemctl,
     "systemd-analyze": systemd_analyze,
-    "tail": files.tail,
-    "tee": files.tee,
-    "test": files.test,
-    "touch": files.touch,
+    "tail": look.tail,
+    "tee": change.tee,
+    "test": look.test,
+    "touch": change.touch,
     "true": system.true,
     "uname": system.uname,
     "uptime": system.uptime,

@@ -1,4 +1,4 @@
-"""python3 on the demo host: this machine's Python, run for real, with the host's paths and ports around it."""
+"""python3 on the demo host: this machine's Python, run for real, with the host's paths and ports."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def python(call: Call) -> int:
 
 
 def _to_real(word: str, names: list[tuple[str, str]]) -> str:
-    """A word with the host's absolute paths in it, as this machine knows them (also in lists with `:` or `,`)."""
+    """A word with the host's absolute paths as this machine knows them, also in lists with `:` or `,`."""
     for real, virtual in names:
         if word == virtual or word.startswith(virtual + "/"):
             return real + word[len(virtual) :]

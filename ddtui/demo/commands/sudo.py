@@ -63,7 +63,8 @@ async def sudo(call: Call) -> int:
             raise Usage("sudo: a password is required")
         if "S stdin" not in given:
             raise Usage(
-                "sudo: a terminal is required to read the password; either use the -S option to read from standard "
+                "sudo: a terminal is required to read the password; "
+                "either use the -S option to read from standard "
                 "input or configure an askpass helper\nsudo: a password is required"
             )
         rest = await _ask(call, given.get("p prompt", f"[sudo] password for {call.user.name}: "))
