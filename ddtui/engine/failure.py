@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from ddtui import redact
 from ddtui.engine import ended, raised, startup
 from ddtui.engine.log import Kind, LogLine, parse_all
 from ddtui.engine.scene import Block, Cause, Found, Scene
@@ -71,7 +72,8 @@ def _failure(found: Found, result: str | None, restarts: int, active_state: str 
             advice += (
                 f" systemd keeps restarting it meanwhile ({restarts} times so far): stop the service first."
             )
-    return Failure(found.kind, found.cause, tuple(found.evidence), advice, found.flag, found.value)
+    evidence = tuple(redact.redact(line.strip("\r\n")) for line in found.evidence)
+    return Failure(found.kind, redact.redact(found.cause), evidence, advice, found.flag, found.value)
 
 
 def _find(scene: Scene) -> Found | None:

@@ -14,6 +14,7 @@ from ddtui.engine import answers, evidence, failure, startup
 from ddtui.engine import drafter as drafters
 from ddtui.engine import log as logs
 from ddtui.engine.log import Kind, LogLine
+from ddtui.sanitize import sanitize
 
 Inspected = tuple[dict[str, Any], list[str]]
 
@@ -38,7 +39,7 @@ def drafter(data: bytes, path: str) -> Inspected:
         "problems": [],
     }
     report.pop("path", None)
-    return report, list(_drafter_lines(config))
+    return report, [sanitize(line) for line in _drafter_lines(config)]
 
 
 def _drafter_lines(config: drafters.DrafterConfig) -> list[str]:
@@ -92,7 +93,8 @@ def server_info(data: bytes, path: str) -> Inspected:
         ("max running", info.max_running_requests),
         ("DP ranks", len(info.dp)),
     ]
-    return {"file": path, **report, "problems": []}, [f"{name:42}{_shown(value)}" for name, value in rows]
+    lines = [sanitize(f"{name:45}{_shown(value)}") for name, value in rows]
+    return {"file": path, **report, "problems": []}, lines
 
 
 def _body(data: bytes) -> Any:
@@ -130,7 +132,7 @@ def log(data: bytes, path: str) -> Inspected:
         "kinds": dict(sorted(counts.items())),
         "problems": [failed.cause] if failed else [],
     }
-    return report, list(_log_lines(start, found, failed, report))
+    return report, [sanitize(line) for line in _log_lines(start, found, failed, report)]
 
 
 def _evidence(found: evidence.JournalEvidence) -> dict[str, Any]:

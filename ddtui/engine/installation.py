@@ -109,8 +109,15 @@ class Installation:
 
 
 def _says(messages: tuple[str, ...], words: tuple[str, ...]) -> str | None:
+    """`...` in a message may stand for an algorithm's name: forks write one text for several."""
     for message in messages:
-        if all(word.lower() in message.lower() for word in words):
+        told = message.lower()
+        for word in words:
+            name, _, rest = word.lower().partition(" ")
+            general = name in ("dflash", "ddtree") and f"... {rest}".rstrip() in told
+            if word.lower() not in told and not general:
+                break
+        else:
             return message
     return None
 

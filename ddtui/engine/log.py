@@ -2,7 +2,7 @@
 
 Formats: the sources of 0.5.9 to 0.5.23 and real logs of 0.5.11. A line begins with `[DATE TIME RANKS] ` and
 has no level; tqdm bars, tracebacks and Python warnings have no prefix. A tqdm bar is rewritten with `\\r`,
-so one line of a file, or one journal entry, may hold hundreds of its states, and a log line glued to the last.
+so one line of a file, or one journal entry, may hold hundreds of its states and a log line glued to the last.
 """
 
 from __future__ import annotations

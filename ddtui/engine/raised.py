@@ -287,7 +287,8 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
         ),
         (
             r"DFLASH (?:target_layer_ids|fc\.weight|config\.|sliding_attention|dflash_config|draft)"
-            r"|Invalid DFLASH|Unsupported DFLASH|DFlash layer selection|DFLASH requires draft|DFLASH target_hidden",
+            r"|Invalid DFLASH|Unsupported DFLASH|DFlash layer selection|DFLASH requires draft"
+            r"|DFLASH target_hidden",
             _bad_drafter,
         ),
         (

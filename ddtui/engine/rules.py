@@ -51,23 +51,25 @@ def _dflash(case: Case) -> Iterator[Problem]:
         return
     flags, says = case.flags, case.installation.says
     if flags.get("--speculative-draft-model-path") is None:
-        words = says("requires setting --speculative-draft-model-path", "DFLASH")
+        words = _named(
+            case, says("DFLASH speculative decoding requires setting --speculative-draft-model-path")
+        )
         if words:
             yield case.say(Severity.ERROR, words, "--speculative-draft-model-path")
     if flags.on("--enable-dp-attention"):
-        words = says("DFLASH", "does not support dp attention")
+        words = _named(case, says("DFLASH speculative decoding does not support dp attention"))
         needed = says("DFLASH with dp attention requires --enable-dp-lm-head")
         if words:
             yield case.say(Severity.ERROR, words, "--enable-dp-attention")
         elif needed and not flags.on("--enable-dp-lm-head"):
             yield case.say(Severity.ERROR, needed, "--enable-dp-lm-head")
     stages = flags.integer("--pipeline-parallel-size")
-    words = says("DFLASH", "only supports pp_size == 1")
+    words = _named(case, says("DFLASH speculative decoding only supports pp_size == 1"))
     if stages not in (None, 1) and words:
         yield case.say(Severity.ERROR, words, "--pipeline-parallel-size")
     for flag in ("--speculative-num-steps", "--speculative-eagle-topk"):
         value, name = flags.integer(flag), flag.lstrip("-").replace("-", "_")
-        if value not in (None, 1) and says("DFLASH only supports", name):
+        if value not in (None, 1) and says("DFLASH only supports"):
             words = f"DFLASH only supports {name} == 1; overriding {name}={value} to 1."
             yield case.say(Severity.WARNING, words, flag)
     if flags.on("--enable-mixed-chunk"):
@@ -155,6 +157,13 @@ def _window(case: Case) -> Iterator[Problem]:
         yield case.say(Severity.WARNING, words, name, known=False)
 
 
+def _named(case: Case, text: str | None) -> str | None:
+    """A message of the source with the algorithm's name filled in."""
+    return (
+        text.replace("... speculative decoding", f"{case.algorithm} speculative decoding") if text else None
+    )
+
+
 def _filled(text: str | None, value: object) -> str | None:
     """A message of the source with its one value filled in."""
     return text.replace("got ....", f"got {value}.") if text and text.count("...") == 1 else None
@@ -202,7 +211,7 @@ def _running(case: Case) -> Iterator[Problem]:
             f"At most {limit} requests run at once: of {case.concurrency}, {case.concurrency - limit} wait."
         )
         yield case.say(Severity.WARNING, text, "--max-running-requests", known=False)
-    overlap = case.installation.says("Overlap scheduler is disabled when using DFLASH")
+    overlap = _named(case, case.installation.says("Overlap scheduler is disabled when using"))
     if overlap and case.is_dflash:
         yield case.say(Severity.NOTE, overlap, None)
 
@@ -221,7 +230,8 @@ def _graphs(case: Case) -> Iterator[Problem]:
             f"CUDA graphs are captured for batches up to {largest}; {case.concurrency} requests at once run"
             " without them, about four times slower."
         )
-        yield case.say(Severity.WARNING, words, "--cuda-graph-max-bs", known=False)
+        flag = case.installation.flags.accepted("--cuda-graph-max-bs")
+        yield case.say(Severity.WARNING, words, flag, known=False)
 
 
 def _context(case: Case) -> Iterator[Problem]:

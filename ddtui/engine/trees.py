@@ -115,8 +115,10 @@ def _backends(case: Case, shape: Tree) -> Iterator[Problem]:
     words = says("only the triton attention backend") or says("triton", "attention backend")
     used = {phase: case.backend(phase) for phase in ("prefill", "decode")}
     if words and shape.is_tree and any(backend != "triton" for backend in used.values()):
-        shown = ", ".join(f"{phase} {backend or 'by default'}" for phase, backend in used.items())
-        yield case.say(Severity.ERROR, f"{_plain(words)} (here: {shown})", "--attention-backend")
+        shown = ", ".join(f"{phase} {backend or 'not given'}" for phase, backend in used.items())
+        wrong = any(backend not in (None, "triton") for backend in used.values())
+        severity = Severity.ERROR if wrong else Severity.WARNING  # the default depends on the GPU
+        yield case.say(severity, f"{_plain(words).rstrip('.')} (here: {shown}).", "--attention-backend")
     page = case.flags.integer("--page-size")
     words = says("page_size == 1")
     if words and page not in (None, 1):

@@ -63,6 +63,17 @@ def messages(module: Module, about: str) -> list[str]:
     return found
 
 
+def texts(module: Module, begins: str) -> list[str]:
+    """Every text in the code that begins so, wherever it is used, with `...` for what varies."""
+    found: list[str] = []
+    for node in module.nodes:
+        if isinstance(node, (ast.JoinedStr, ast.Constant)):
+            text = re.sub(r"%[sdr]", "...", text_of(node))
+            if text.startswith(begins) and text not in found:
+                found.append(text)
+    return found
+
+
 def read_dflash(package: Package) -> dict[str, Any]:
     speculative = package.python_files("srt", "speculative")
     models = [p for p in package.python_files("srt", "models") if "dflash" in os.path.basename(p).lower()]
@@ -90,12 +101,14 @@ def read_dflash(package: Package) -> dict[str, Any]:
         facts["has_compact_cache"] |= any("compact" in n and "cache" in n for n in names) and any(
             "draft_window_size" in n for n in names
         )
-        for text in messages(module, "Initialized DFLASH draft runner"):
-            facts["draft_runner_text"] = text
-        try:
-            facts["draft_backends"] = module.value(module.names.get("supported_draft_backends"))
-        except Unreadable:
-            pass
+        lines = texts(module, "Initialized DFLASH draft runner")  # whole, and as parts of an f-string
+        facts["draft_runner_text"] = max(lines, key=len, default=facts["draft_runner_text"])
+        for name, node in module.names.items():
+            if "draft" in name.lower() and name.lower().endswith("backends"):
+                try:
+                    facts["draft_backends"] = list(module.value(node))
+                except (Unreadable, TypeError):
+                    pass
     return facts
 
 
@@ -136,7 +149,7 @@ def read_ddtree(
         module = package.module(path)
         if module is None:
             continue
-        for text in messages(module, tree.pattern):
+        for text in [*messages(module, tree.pattern), *texts(module, "Initialized DD")]:
             if text not in facts["messages"]:
                 facts["messages"].append(text)
         if path in files:
@@ -208,7 +221,8 @@ def read_algorithms(package: Package, flags: Sequence[dict[str, Any]]) -> list[s
 
 def read_overlap(package: Package, paths: Sequence[str]) -> bool:
     """Whether the overlap scheduler stays on under DFLASH."""
-    return all("Overlap scheduler is disabled when using DFLASH" not in package.read(path) for path in paths)
+    off = re.compile(r"Overlap scheduler is disabled when using (?:DFLASH|%s|\{[^}]*\}) spec")
+    return not any(off.search(package.read(path)) for path in paths)
 
 
 CHECKS = re.compile("only supports speculative_|DDTREE|draft-window-size|reset to 48")
