@@ -110,8 +110,17 @@ class Starting:
 
     def _spawn(self) -> None:
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 -- closed in end()
+        command = [
+            sys.executable,
+            "-m",
+            "ddtui.demo",
+            "--state",
+            str(self._state),
+            "--delay",
+            str(self._delay),
+        ]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "ddtui.demo", "--state", str(self._state), "--delay", str(self._delay)],
+            [*command, *(["--temporary"] if self._temporary else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -79,7 +79,7 @@ class Machine:
         processes = Processes(clock, boot_id, machine_id)
         processes.boot()
         files.synthetic = {"/proc": processes.proc, "/sys": processes.sys}
-        run_dir = Path(tempfile.mkdtemp(prefix="ddtui-demo-", dir=_short_folder()))
+        run_dir = _run_dir(state)
         socket = run_dir / "http"
         gpus = Gpus()
         booted = asyncio.Event()
@@ -150,7 +150,7 @@ class Machine:
         self.clock.pass_time(seconds)
         text = self.clock.restamp(text)
         if self.start.ready:
-            self._boot_is_over()
+            asyncio.get_running_loop().call_soon(self._boot_is_over)  # once this line is in the journal
         return text
 
     def _server_gone(self, unit: Unit) -> None:
@@ -252,9 +252,14 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
         writer.write_eof()
 
 
-def _short_folder() -> str | None:
-    """Where a Unix socket's path is short enough; None: the default folder for temporary files."""
-    return None if len(tempfile.gettempdir()) + 40 < SOCKET_NAME_MAX else "/tmp"
+def _run_dir(state: Path) -> Path:
+    """A folder for Unix sockets, whose paths must be short; in `state` if they are there."""
+    inside = state / "run"
+    if len(os.fsencode(inside)) + 10 < SOCKET_NAME_MAX:
+        shutil.rmtree(inside, ignore_errors=True)  # of a host that was killed
+        inside.mkdir(mode=0o700)
+        return inside
+    return Path(tempfile.mkdtemp(prefix="ddtui-demo-", dir="/tmp"))
 
 
 def _last_sign(state: Path) -> float:

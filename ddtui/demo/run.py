@@ -40,7 +40,6 @@ async def _live(state: Path, fresh: bool, delay: float, port: int) -> None:
         await asyncio.sleep(0)
         attached = Attachments(machine.run_dir / "control", over)
         access = await _listen(machine, state, delay, port, attached)
-        await machine.booted.wait()
         line = json.dumps(access)
         await attached.open(line)
         (state / "running.json").write_text(json.dumps({**access, "control": str(attached.path)}))

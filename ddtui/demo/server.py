@@ -58,15 +58,17 @@ class Login(asyncssh.SSHServer):
     ) -> asyncssh.SSHTCPSession[bytes]:
         if dest_host not in LOOPBACK:
             raise asyncssh.ChannelOpenError(asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, "open failed")
-        if not self.machine.serves(dest_host, dest_port):
-            raise asyncssh.ChannelOpenError(asyncssh.OPEN_CONNECT_FAILED, "Connection refused")
         # asyncssh takes a coroutine that gives the session, though its annotation does not say so
-        return _to_server(self.machine)  # type: ignore[return-value]
+        return _to_server(self.machine, dest_host, dest_port)  # type: ignore[return-value]
 
 
-async def _to_server(machine: Machine) -> Tunnel:
+async def _to_server(machine: Machine, host: str, port: int) -> Tunnel:
+    """A connection to the server, if that is where host:port leads."""
+    await machine.booted.wait()
     tunnel = Tunnel()
     try:
+        if not machine.serves(host, port):
+            raise ConnectionRefusedError
         await asyncio.get_running_loop().create_unix_connection(
             lambda: tunnel.far, str(machine.server_socket)
         )
@@ -180,6 +182,7 @@ class Session(asyncssh.SSHServerSession[bytes]):
         user = self._login.user
         code = 255
         try:
+            await self._login.machine.booted.wait()
             if user.greets:
                 self.out(f"Welcome to the cluster, {user.name}\n".encode())
                 self.err(b"quota: 93% used\n")

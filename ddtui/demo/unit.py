@@ -11,7 +11,8 @@ from ddtui.demo.unitfile import Command, Definition
 
 EXIT_NAMES = {
     0: "SUCCESS", 1: "FAILURE", 2: "INVALIDARGUMENT", 3: "NOTIMPLEMENTED", 4: "NOPERMISSION",
-    5: "NOTINSTALLED", 6: "NOTCONFIGURED", 7: "NOTRUNNING", 200: "CHDIR", 203: "EXEC", 209: "STDOUT", 217: "USER",
+    5: "NOTINSTALLED", 6: "NOTCONFIGURED", 7: "NOTRUNNING", 200: "CHDIR", 203: "EXEC", 209: "STDOUT",
+    217: "USER",
 }  # fmt: skip
 CLEAN_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGPIPE)
 CLD_EXITED, CLD_KILLED = 1, 2
