@@ -255,14 +255,23 @@ def unset(environment: Environment, setting: Assignment, table: Mapping[str, str
             del environment[name]
 
 
-def expand_argv(argv: Iterable[Word], environment: Environment) -> tuple[list[Word], list[str]]:
+@dataclass(frozen=True, slots=True)
+class Surprise:
+    """A word that does not become what it seems to."""
+
+    word: Word
+    what: str
+    vanishes: bool  # else it is handed on as written, where a shell may still act on it
+
+
+def expand_argv(argv: Iterable[Word], environment: Environment) -> tuple[list[Word], list[Surprise]]:
     """The command line with its variables replaced, and what to know about words that do not mean what they seem.
 
     A word that is `$NAME` and nothing else is replaced by the words of its value, and vanishes where it is not
     set; `${NAME}` is replaced within its word; `$$` is `$`; all else stays.
     """
     result: list[Word] = []
-    warnings: list[str] = []
+    surprises: list[Surprise] = []
     for word in argv:
         value = word.text.value
         if value.startswith("$") and value[1:2] not in ("{", "$"):
@@ -270,14 +279,13 @@ def expand_argv(argv: Iterable[Word], environment: Environment) -> tuple[list[Wo
             if name in environment:
                 result += words.split_variable(environment[name].value)
             elif not NAME.match(name):
-                warnings.append(
-                    f"systemd runs no shell: the word {value} is taken for a variable and vanishes"
-                )
+                what = f"systemd runs no shell: the word {value} is taken for a variable and vanishes"
+                surprises.append(Surprise(word, what, True))
             continue
         text, literal = _expand(word.text, environment)
-        warnings += literal
+        surprises += [Surprise(word, what, False) for what in literal]
         result.append(Word(text, word.raw, word.bare, word.style))
-    return result, warnings
+    return result, surprises
 
 
 _LITERAL = re.compile(r"\$(?:[A-Za-z_]\w*|\(|\{[A-Za-z_]\w*:)")

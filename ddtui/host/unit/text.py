@@ -6,7 +6,7 @@ end of the chain still leads to the exact bytes behind it, and to the layers of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -98,8 +98,7 @@ class Text:
         """The same, as a stand-in for what only running it would tell."""
         return self.mapped(lambda m: replace(m, unknown=True)) if any(self.marks) else self
 
-    def mapped(self, change: object) -> Text:
-        assert callable(change)
+    def mapped(self, change: Callable[[Mark], Mark]) -> Text:
         seen: dict[Mark, Mark] = {}
         marks: list[Mark | None] = []
         for mark in self.marks:
