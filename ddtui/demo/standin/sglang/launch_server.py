@@ -34,7 +34,8 @@ if __name__ == "__main__":
         return shown(path)
 
     warnings.warn(
-        "'python -m sglang.launch_server' is still supported, but 'sglang serve' is the recommended entrypoint.\n"
+        "'python -m sglang.launch_server' is still supported, but 'sglang serve' is the "
+        "recommended entrypoint.\n"
         "  Example: sglang serve --model-path <model> [options]",
         UserWarning,
         stacklevel=1,

@@ -11,8 +11,8 @@ speculation (local-inference-lab/vllm #11) where this model says 77.
     topk K    candidates that the tree considers at each position
     depth L   positions that one draft pass fills (block size - 1)
 
-All functions are pure. The server and `sample_requests` draw from `Acceptance`; `expected` is the exact mean
-of what they draw, so the truth behind every simulated measurement is known.
+All functions are pure. The server and `sample_requests` draw from `Acceptance`; `expected` is the exact
+mean of what they draw, so the truth behind every simulated measurement is known.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ PROMPT_OFFSETS = (-0.03, -0.015, 0.0, 0.015, 0.03)
 QUANTILES = 64  # points at which Beta is evaluated
 
 # Past its training window a drafter that sees everything collapses. Acceptance by position 0.60 0.39 0.22
-# 0.11 0.06 0 (AEON-7 #6, vLLM #40898, z-lab/dflash #126) [I]: nothing after the fifth, commit 2.38. This mean
-# gives it, for a tree too: its side branches come from the same misled distributions and save nothing [A].
+# 0.11 0.06 0 (AEON-7 #6, vLLM #40898, z-lab/dflash #126) [I]: nothing after the fifth, commit 2.38. This
+# mean gives it, for a tree too: its side branches come from the same misled distributions and save nothing
+# [A].
 COLLAPSED_DEPTH = 5
 COLLAPSED_SHARE = 0.66  # [A] of the workload's mean: 0.78 becomes 0.515
 # Within the window, or beyond it with the window honoured: flat, then a slow decline.
@@ -66,7 +67,8 @@ TOKEN_MS = 0.12  # [A] arithmetic per verified token
 CONTEXT_MS = 0.0006  # [A] per request and thousand tokens of context: reading MLA's small cache
 DRAFT_BASE_MS, DRAFT_REQUEST_MS = 3.5, 0.25  # [A] one pass of the drafter
 DRAFT_CONTEXT_MS = 0.02  # [A] per request and thousand tokens that the drafter sees
-# 0.5.11 switches the overlap scheduler off under DFLASH: tree building and bookkeeping are on the clock [A].
+# 0.5.11 switches the overlap scheduler off under DFLASH: tree building and bookkeeping are on the clock
+# [A].
 NO_OVERLAP_BASE_MS, NO_OVERLAP_REQUEST_MS = 8.0, 0.8
 EAGER_FACTOR = 3.8  # without CUDA graphs: one user's plain decoding, 20 against 77 tok/s [I]
 

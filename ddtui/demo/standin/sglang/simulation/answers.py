@@ -1,7 +1,8 @@
-"""What goes out for a request: /generate's events and the chunks of the OpenAI API, byte by byte as 0.5.11 has them.
+"""What goes out for a request: /generate's events and the chunks of the OpenAI API, byte by byte as 0.5.11
+has them.
 
-A stream's event holds the whole text and all ids so far. They are kept escaped, so that an event is put together
-from bytes that are there already: 64 streams of long outputs cost little.
+A stream's event holds the whole text and all ids so far. They are kept escaped, so that an event is put
+together from bytes that are there already: 64 streams of long outputs cost little.
 """
 
 from __future__ import annotations
@@ -188,11 +189,12 @@ class OpenAIStream:
         return {"index": 0, **inside, "logprobs": None, "finish_reason": reason, "matched_stop": matched}
 
     def __call__(self, request: Request) -> None:
-        if (
-            self._connection.closed
-            or self._connection.backlog > BACKLOG_LIMIT
-            and request.finish_reason is None
-        ):
+        finished = request.finish_reason is not None
+        if self._connection.closed:
+            if finished:
+                _done(self.done)
+            return
+        if self._connection.backlog > BACKLOG_LIMIT and not finished:
             return
         new, self._told = request.text[self._told :], len(request.text)
         if self._chat:

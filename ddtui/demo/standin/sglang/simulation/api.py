@@ -7,8 +7,9 @@ import dataclasses
 import json
 import secrets
 import time
+from collections.abc import Awaitable
 from datetime import datetime, timezone
-from typing import Any, Awaitable, Callable
+from typing import Any, Callable
 
 import sglang
 from sglang.simulation.answers import GenerateStream, MetaInfo, Whole, dumps, whole_answer
@@ -38,8 +39,9 @@ def bad_json(path: str, error: str) -> Response:
         f"'ctx': {{'error': {error!r}}}}}"
     )
     message = (
-        f'1 validation error:\n  {problem}\n\n  File "/opt/sglang/sglang/srt/entrypoints/http_server.py", line 701, '
-        f"in generate_request\n    POST {path} [{problem}]"
+        f"1 validation error:\n  {problem}\n\n"
+        '  File "/opt/sglang/sglang/srt/entrypoints/http_server.py", line 701, in generate_request'
+        f"\n    POST {path} [{problem}]"
     )
     return json_response(
         {"object": "error", "message": message, "type": "Bad Request", "param": None, "code": 400}, 400
@@ -169,8 +171,8 @@ class Api:
 
     async def _while_hung(self) -> None:
         """What the scheduler has to answer never comes while it hangs."""
-        while self.scheduler.hung:
-            await asyncio.sleep(1.0)
+        if self.scheduler.hung:
+            await asyncio.Event().wait()
 
     async def server_info(self, request: HttpRequest, connection: Connection) -> Response:
         self._deprecated(request, "/server_info")
@@ -301,13 +303,13 @@ class Api:
     async def flush_cache(self, request: HttpRequest, connection: Connection) -> Response:
         await self._while_hung()
         until = time.monotonic() + float(request.query.get("timeout", 0) or 0)
-        while not self.scheduler.idle and time.monotonic() < until:
+        while not self.scheduler.idle and time.monotonic() < until:  # noqa: ASYNC110 (a state, not an event)
             await asyncio.sleep(0.02)
         if self.scheduler.flush_cache():
             return Response(
                 200,
-                b"Cache flushed.\nPlease check backend logs for more details. (When there are running or waiting "
-                b"requests, the operation will not be performed.)\n",
+                b"Cache flushed.\nPlease check backend logs for more details. "
+                b"(When there are running or waiting requests, the operation will not be performed.)\n",
             )
         return Response(400, b"Flush cache failed.\n")
 

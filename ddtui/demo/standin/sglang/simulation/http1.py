@@ -1,4 +1,6 @@
-"""HTTP/1.1 on asyncio: keep-alive, chunked bodies both ways, uvicorn's headers. One request at a time a connection."""
+"""HTTP/1.1 on asyncio: keep-alive, chunked bodies both ways, uvicorn's headers. One request at a time a
+connection.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +8,11 @@ import asyncio
 import json
 import random
 import traceback
+from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from http import HTTPStatus
-from typing import Any, Awaitable, Callable
+from typing import Any, Callable
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sglang.simulation.journal import access, log

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from typing import Any, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from sglang.performance import Acceptance, prompt_mean, uniform_bits
 from sglang.simulation.machine import Machine
@@ -15,11 +16,22 @@ from sglang.simulation.scheduler import Scheduler
 from sglang.simulation.tokenizer import Tokenizer
 
 DEFAULT_MAX_NEW_TOKENS = 128
-SAMPLING = set(
-    "max_new_tokens stop stop_token_ids stop_regex temperature top_p top_k min_p frequency_penalty presence_penalty "
-    "repetition_penalty min_new_tokens n json_schema regex ebnf structural_tag ignore_eos skip_special_tokens "
-    "spaces_between_special_tokens no_stop_trim custom_params stream_interval logit_bias sampling_seed".split()
-)
+SAMPLING = {
+    *(
+        "max_new_tokens",
+        "min_new_tokens",
+        "n",
+        "ignore_eos",
+        "stop",
+        "stop_token_ids",
+        "stop_regex",
+        "no_stop_trim",
+    ),
+    *("temperature", "top_p", "top_k", "min_p", "sampling_seed", "logit_bias"),
+    *("frequency_penalty", "presence_penalty", "repetition_penalty"),
+    *("json_schema", "regex", "ebnf", "structural_tag", "custom_params", "stream_interval"),
+    *("skip_special_tokens", "spaces_between_special_tokens"),
+}
 
 
 class Refused(ValueError):
@@ -34,8 +46,8 @@ class Intake:
     def __init__(self, machine: Machine, scheduler: Scheduler, tokenizer: Tokenizer) -> None:
         self.machine, self.scheduler, self.tokenizer = machine, scheduler, tokenizer
         self.context_len = machine.target.context_len
-        # Requests that the real server knows of. It forgets none that it refused after taking it in, and waits
-        # for all of them when it is to stop.
+        # Requests that the real server knows of. It forgets none that it refused after taking it in, and
+        # waits for all of them when it is to stop.
         self.rid_to_state: dict[str, Request | None] = {}
 
     def prompts(self, body: dict[str, Any]) -> tuple[list[list[int]], bool]:
@@ -70,10 +82,10 @@ class Intake:
         new = sampling.get("max_new_tokens")
         if isinstance(new, int) and new + len(ids) > self.context_len:
             raise Refused(
-                f"Requested token count exceeds the model's maximum context length of {self.context_len} tokens. "
-                f"You requested a total of {new + len(ids)} tokens: {len(ids)} tokens from the input messages and "
-                f"{new} tokens for the completion. Please reduce the number of tokens in the input messages or "
-                "the completion to fit within the limit."
+                f"Requested token count exceeds the model's maximum context length of {self.context_len} "
+                f"tokens. You requested a total of {new + len(ids)} tokens: {len(ids)} tokens from the input "
+                f"messages and {new} tokens for the completion. Please reduce the number of tokens in the "
+                "input messages or the completion to fit within the limit."
             )
         unknown = sorted(set(sampling) - SAMPLING)
         if unknown:

@@ -1,8 +1,8 @@
 """The GPUs that are not there: what is loaded on them, how much memory is left, how the model is set.
 
-Memory in GB as SGLang prints it (GiB). The size of the KV cache follows the formula that the captures of a real
-0.5.11 fit: free memory after the weights, less (1 - mem_fraction) of what was free before, divided by one token's
-cache, the drafter's layers counted as if they were the target's.
+Memory in GB as SGLang prints it (GiB). The size of the KV cache follows the formula that the captures of a
+real 0.5.11 fit: free memory after the weights, less (1 - mem_fraction) of what was free before, divided by
+one token's cache, the drafter's layers counted as if they were the target's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ GIB = 1 << 30
 GPU_TOTAL_GB = 139.80  # one H200, as the driver's message in the captures
 GPU_FREE_GB = 139.13  # before anything is loaded
 NCCL_GB = 1.09  # [assumed] buffers of eight ranks
-GRAPH_BASE_GB, GRAPH_TOKEN_GB = 0.9, 0.0012  # [assumed] per verified token of the largest captured batch
+GRAPH_BASE_GB, GRAPH_TOKEN_GB = 3.4, 0.0006  # [assumed] per verified token of the largest captured batch
+WORKSPACE_GB = 2.0  # [assumed] kernels' workspaces and activations, taken before the drafter comes
 PIECEWISE_GB = 0.43
 DRAFT_GRAPH_GB = 0.22
 
@@ -32,12 +33,15 @@ class OutOfMemory(Exception):
         used = GPU_TOTAL_GB - max(free_gb, 0.0)
         super().__init__(
             f"CUDA out of memory. Tried to allocate {wanted_gb:.2f} GiB. GPU 0 has a total capacity of "
-            f"{GPU_TOTAL_GB:.2f} GiB of which {max(free_gb, 0.0):.2f} GiB is free. Including non-PyTorch memory, "
-            f"this process has {used:.2f} GiB memory in use. Of the allocated memory {used - 0.86:.2f} GiB is "
-            "allocated by PyTorch, with 392.91 MiB allocated in private pools (e.g., CUDA Graphs), and 52.59 MiB is "
+            f"{GPU_TOTAL_GB:.2f} GiB of which {max(free_gb, 0.0):.2f} GiB is free. Including non-PyTorch "
+            f"memory, this process has {used:.2f} GiB memory in use. Of the allocated memory "
+            f"{used - 0.86:.2f} GiB is allocated by PyTorch, with 392.91 MiB allocated in private pools "
+            "(e.g., CUDA Graphs), and 52.59 MiB is "
             "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting "
-            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  See documentation for Memory "
-            "Management  (https://pytorch.org/docs/stable/notes/cuda.html#environment-variables)"
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True to avoid fragmentation.  "
+            "See documentation for Memory Management "
+            " (https://docs.pytorch.org/docs/stable/notes/cuda.html"
+            "#optimizing-memory-usage-with-pytorch-cuda-alloc-conf)"
         )
 
 
@@ -62,16 +66,21 @@ class Machine:
             self.drafter = ModelConfig(path, is_draft_model=True)
 
     def load_target(self) -> None:
+        """Raises OutOfMemory where one GPU cannot hold its share."""
         self.weight_gb = self.target.weight_bytes / self.server_args.tp_size / GIB
+        if self.weight_gb > self.free:
+            raise OutOfMemory(0.44, 0.19)
         self.free -= self.weight_gb
 
     def load_drafter(self) -> float:
-        """GB of the drafter's weights. Raises ValueError on a drafter that does not fit the target."""
+        """GB of the drafter's weights. Raises ValueError where it does not fit the target, and OutOfMemory."""
         assert self.drafter is not None
         size = self.drafter.weight_bytes / self.server_args.tp_size
         if self.algorithm.is_dflash():
             self.worker = self.algorithm.worker_class()(self.server_args, self.target, self.drafter)
             size += self.worker.draft_model.context_projection_bytes
+        if size / GIB > self.free:
+            raise OutOfMemory(0.44, self.free)
         self.free -= size / GIB
         return size / GIB
 
@@ -116,7 +125,7 @@ class Machine:
         if fail or size > self.free:
             raise OutOfMemory(min(size, 2.0), min(self.free, 0.31))
         self.graph_gb = size
-        self.free -= size
+        self.free -= size + WORKSPACE_GB
         return size
 
     @property
@@ -139,7 +148,7 @@ class Machine:
         )
 
     def _trained_drafter(self, block: int) -> Drafter:
-        """What the drafter was trained for: the truth about the weights, which the engine does not look at."""
+        """What the drafter was trained for: a truth about the weights that the engine does not look at."""
         if self.drafter is None or self.algorithm.value not in BLOCK_ALGORITHMS:
             return Drafter(block, None)
         config: dict[str, Any] = self.drafter.hf_config

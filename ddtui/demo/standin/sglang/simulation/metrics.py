@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from typing import TYPE_CHECKING, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from sglang.simulation.machine import Machine
 from sglang.simulation.requests import Request
@@ -101,8 +102,18 @@ class Metrics:
         self.requests: dict[tuple[str, str], int] = {}
         self.responses: dict[tuple[str, str, int], int] = {}
         self.gauges: dict[str, float] = dict.fromkeys(
-            "num_running_reqs num_queue_reqs gen_throughput cache_hit_rate token_usage num_used_tokens "
-            "spec_accept_length spec_accept_rate utilization decode_sum_seq_lens".split(),
+            [
+                "num_running_reqs",
+                "num_queue_reqs",
+                "gen_throughput",
+                "cache_hit_rate",
+                "token_usage",
+                "num_used_tokens",
+                "spec_accept_length",
+                "spec_accept_rate",
+                "utilization",
+                "decode_sum_seq_lens",
+            ],
             0.0,
         )
 
@@ -243,8 +254,8 @@ class Metrics:
         family(
             "realtime_tokens_total",
             "counter",
-            "Total number of tokens processed (updated on each log interval). mode: prefill_compute, prefill_cache, "
-            "decode.",
+            "Total number of tokens processed (updated on each log interval). "
+            "mode: prefill_compute, prefill_cache, decode.",
             [
                 f'sglang:realtime_tokens_total{{mode="{mode}",{self.rank_labels}}} {float(n)}'
                 for mode, n in (

@@ -15,9 +15,17 @@ from sglang.simulation.scheduler import Scheduler
 
 COMPLETION_TOKENS = 16  # when max_tokens is not given; a chat goes on to its end
 PASSED_ON = (
-    "temperature top_p top_k min_p frequency_penalty presence_penalty repetition_penalty stop stop_token_ids "
-    "min_tokens ignore_eos regex ebnf json_schema"
-).split()
+    *(
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "frequency_penalty",
+        "presence_penalty",
+        "repetition_penalty",
+    ),
+    *("stop", "stop_token_ids", "ignore_eos", "regex", "ebnf", "json_schema"),
+)
 
 
 def error(message: str) -> Response:
@@ -71,11 +79,10 @@ class OpenAI:
         model = str(body.get("model") or self.machine.server_args.served_model_name)
         cache = self.machine.server_args.enable_cache_report
         try:
-            known = {name: value for name, value in sampling.items() if name != "min_tokens"}
-            self.intake.check(rid, ids, known)
-            self.intake.check_algorithm(rid, {"return_logprob": body.get("logprobs")}, known)
+            self.intake.check(rid, ids, sampling)
+            self.intake.check_algorithm(rid, {"return_logprob": body.get("logprobs")}, sampling)
             default = None if chat else COMPLETION_TOKENS
-            request = self.intake.make(rid, ids, known, default_new_tokens=default)
+            request = self.intake.make(rid, ids, sampling, default_new_tokens=default)
         except Refused as e:
             return error(str(e))
         except TokenOutOfRange:

@@ -1,7 +1,8 @@
-"""The process tree: a launcher (HTTP, everything that is computed) and children that stand there as SGLang's do.
+"""The process tree: a launcher (HTTP, everything that is computed) and children that stand there as
+SGLang's do.
 
-The real server has a scheduler process per GPU and a detokenizer, whose command line is only a title. Here they
-wait; when one is killed, the launcher says so and ends, and when the launcher ends, they end.
+The real server has a scheduler process per GPU and a detokenizer, whose command line is only a title. Here
+they wait; when one is killed, the launcher says so and ends, and when the launcher ends, they end.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 
 def set_title(title: str) -> None:
-    """What ps shows for this process, as setproctitle does it: written over the arguments, padded with NULs (Linux)."""
+    """What ps shows for this process, as setproctitle does it: over the arguments, NULs behind (Linux)."""
     with suppress(OSError, ValueError, IndexError, AttributeError):
         fields = (
             Path("/proc/self/stat").read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()
@@ -86,7 +87,7 @@ def kill_process_tree(children: Children) -> None:
 
 
 def end_with_stdin() -> None:
-    """End when the other side of standard input's pipe ends; a terminal, a file or /dev/null means nothing."""
+    """End when the other side of stdin's pipe ends; a terminal, a file or /dev/null means nothing."""
     with suppress(OSError, ValueError):
         mode = os.fstat(0).st_mode
         if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):

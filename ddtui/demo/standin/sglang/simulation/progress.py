@@ -1,9 +1,12 @@
-"""tqdm's bars on stderr: each state is written over the last with a carriage return, a newline comes at the end."""
+"""tqdm's bars on stderr: each state is written over the last with a carriage return, a newline comes at
+the end.
+"""
 
 from __future__ import annotations
 
 import time
-from typing import Callable, Iterable
+from collections.abc import Iterable
+from typing import Callable
 
 from sglang.simulation.journal import write
 
@@ -46,7 +49,7 @@ def shards(prefix: str, total: int, seconds: float, sleep: Callable[[float], Non
 def items(
     name: str, described: Iterable[str], total: int, seconds: float, sleep: Callable[[float], None]
 ) -> None:
-    """A bar over things that are named one after another: `NAME (bs=48 avail_mem=69.26 GB):  4%|... | 1/23`."""
+    """A bar over things that have names: `NAME (bs=48 avail_mem=69.26 GB):   4%|... | 1/23 [...]`."""
     started = time.monotonic()
     write("\r" + _state("bar", "", 0, total, 0.0))
     for done, text in enumerate(described):

@@ -6,9 +6,9 @@ Ids are kept as 4 bytes each, so that a comparison of 100,000 tokens is one of b
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Sequence
 
 WIDTH = 4
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Callable
 
 from sglang.performance import Acceptance, uniform_bits
 from sglang.simulation import writing
 from sglang.simulation.radix_cache import pack
 from sglang.simulation.tokenizer import Tokenizer
 
-CORRUPT = "the the ,, \ufffd }}}} the (( 0 0 0 ]] ;; of of of ".split(" ")
+CORRUPT = ("the", "the", ",,", "\ufffd", "}}}}", "the", "((", "0", "0", "0", "]]", ";;", "of", "of", "")
 
 
 class Output:
@@ -31,7 +32,7 @@ class Output:
             position += 1
 
     def take(self, count: int) -> list[int]:
-        """The next tokens; fewer than `count` only when the output ends, with the end-of-sequence token last."""
+        """The next tokens; where the output ends, the end-of-sequence token comes last."""
         ended = self._left is not None and count > self._left
         if ended:
             assert self._left is not None

@@ -1,12 +1,12 @@
 """The decode loop: one step clock for all running requests, prefills before decodes, as 0.5.11 schedules.
 
-Every step takes as long as the performance model says; at its end each running request gets its tokens at once.
+Every step takes as long as the performance model says; at its end each running request gets its tokens at
+once.
 """
 
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from collections import deque
 
@@ -267,7 +267,8 @@ class Scheduler:
         if gone:
             self.ranks.first(
                 f"KV cache pool is full. Retract requests. #retracted_reqs: {len(gone)}, "
-                f"#new_tokens_gained: {sum(request.tokens for request in gone)}, #new_token_ratio: 0.5973 -> 1.0000"
+                f"#new_tokens_gained: {sum(request.tokens for request in gone)}, "
+                "#new_token_ratio: 0.5973 -> 1.0000"
             )
 
     # --- the journal --------------------------------------------------------------------------------
@@ -277,10 +278,13 @@ class Scheduler:
         rate = tokens / max(now - self._last_prefill, 1e-6)
         self._last_prefill = now
         self.metrics.prefilled(tokens, cached, running, len(self.waiting))
+        # piecewise graphs serve prefills, but not those that feed a drafter
+        graph = not self.args.disable_piecewise_cuda_graph and self.machine.drafter is None
         self.ranks.first(
             f"Prefill batch, #new-seq: {new}, #new-token: {tokens}, #cached-token: {cached}, "
             f"token usage: {self.token_usage:.2f}, #running-req: {running}, #queue-req: {len(self.waiting)}, "
-            f"#pending-token: {self.pending_tokens}, cuda graph: False, input throughput (token/s): {rate:.2f}"
+            f"#pending-token: {self.pending_tokens}, cuda graph: {graph}, "
+            f"input throughput (token/s): {rate:.2f}"
         )
 
     def _log_decode(self, batch: int, graph: bool) -> None:
@@ -298,7 +302,7 @@ class Scheduler:
         self.metrics.decoded(self, batch, length, rate)
         self.ranks.first(
             f"Decode batch, #running-req: {batch}, #token: {self.used_tokens}, "
-            f"token usage: {math.floor(self.token_usage * 100 + 0.5) / 100:.2f}, {accept}cuda graph: {graph}, "
+            f"token usage: {self.token_usage:.2f}, {accept}cuda graph: {graph}, "
             f"gen throughput (token/s): {self.last_gen_throughput:.2f}, #queue-req: {len(self.waiting)}"
         )
         self._window_tokens = self._window_accepted = self._window_forwards = self._window_steps = 0

@@ -10,6 +10,7 @@ import signal
 import socket
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, NoReturn
 
 from sglang.simulation import traffic
@@ -30,8 +31,8 @@ from sglang.srt.server_args import ServerArgs
 WARMUP_PROMPT = "The capital city of France is"
 CUDA_ASSERT = (
     "RuntimeError: CUDA error: device-side assert triggered\n"
-    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace below might be "
-    "incorrect.\n"
+    "CUDA kernel errors might be asynchronously reported at some other API call, "
+    "so the stacktrace below might be incorrect.\n"
 )
 
 
@@ -96,8 +97,7 @@ class Server:
                 f"('{self.args.host}', {self.args.port}): address already in use"
             )
             log("INFO:     Waiting for application shutdown.")
-            while True:  # alive and holding the GPUs: the real one hangs here too
-                await asyncio.sleep(3600)
+            await asyncio.Event().wait()  # alive and holding the GPUs: the real one hangs here too
 
     @staticmethod
     def _free_socket_path(path: str) -> None:
@@ -107,7 +107,7 @@ class Server:
             probe.connect(path)
         except (FileNotFoundError, ConnectionRefusedError):
             with suppress(FileNotFoundError):
-                os.unlink(path)
+                Path(path).unlink()
         else:
             raise OSError(errno.EADDRINUSE, "address already in use")
         finally:
@@ -120,12 +120,13 @@ class Server:
         self._access("GET /model_info")
         if not self.args.skip_server_warmup:
             path = "/v1/chat/completions" if self.machine.target.is_multimodal else "/generate"
-            while SWITCHES.fails("hang_warmup"):
-                await asyncio.sleep(3600)
+            if SWITCHES.fails("hang_warmup"):
+                await asyncio.Event().wait()
             if SWITCHES.fails("warmup_error"):
                 log(
                     "Initialization failed. warmup error: Traceback (most recent call last):\n"
-                    '  File "/opt/sglang/sglang/srt/entrypoints/http_server.py", line 1984, in _execute_server_warmup\n'
+                    '  File "/opt/sglang/sglang/srt/entrypoints/http_server.py", line 1984, in '
+                    "_execute_server_warmup\n"
                     '    assert res.status_code == 200, f"{res.text}"\n'
                     "           ^^^^^^^^^^^^^^^^^^^^^^\n"
                     "AssertionError: Internal Server Error\n"
@@ -228,6 +229,6 @@ class Server:
     def _end(self) -> NoReturn:
         if SWITCHES.uds:
             with suppress(FileNotFoundError):
-                os.unlink(SWITCHES.uds)
+                Path(SWITCHES.uds).unlink()
         kill_process_tree(self.children)
         raise SystemExit(137)

@@ -1,7 +1,8 @@
 """A start, from the arguments to the moment before HTTP comes up: the lines of 0.5.11 in their order.
 
-First everything for the target, then everything for the drafter, then the drafter's own lines (0.5.14 and later
-interleave them). The shares of the time are those of a large model: most of it goes into reading weights.
+First everything for the target, then everything for the drafter, then the drafter's own lines (0.5.14 and
+later interleave them). The shares of the time are those of a large model: most of it goes into reading
+weights.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import sglang
 from sglang.simulation import progress
-from sglang.simulation.journal import Ranks, log, write
+from sglang.simulation.journal import Ranks, log
 from sglang.simulation.machine import DRAFT_GRAPH_GB, PIECEWISE_GB, Machine, OutOfMemory
 from sglang.simulation.switches import SWITCHES
 from sglang.srt.server_args import ServerArgs
@@ -98,9 +99,9 @@ class Startup:
             path = machine.drafter.model_path
             if not (SWITCHES.local(path) / "generation_config.json").exists():
                 ranks.every(
-                    f"Failed to load generation config for {path}: {path} does not appear to have a file named "
-                    f"generation_config.json. Checkout 'https://huggingface.co/{path}/tree/main' for available "
-                    "files.. Proceeding without generation config."
+                    f"Failed to load generation config for {path}: {path} does not appear to have a file "
+                    f"named generation_config.json. Checkout 'https://huggingface.co/{path}/tree/main' for "
+                    "available files.. Proceeding without generation config."
                 )
         ranks.every("Init torch distributed begin.")
         while SWITCHES.fails("nccl"):
@@ -119,7 +120,8 @@ class Startup:
         args = self.server_args
         ranks.first(
             f"max_total_num_tokens={machine.max_total_num_tokens}, "
-            f"chunked_prefill_size={args.chunked_prefill_size}, max_prefill_tokens={args.max_prefill_tokens}, "
+            f"chunked_prefill_size={args.chunked_prefill_size}, "
+            f"max_prefill_tokens={args.max_prefill_tokens}, "
             f"max_running_requests={args.max_running_requests}, context_len={machine.target.context_len}, "
             f"available_gpu_mem={machine.free:.2f} GB"
         )

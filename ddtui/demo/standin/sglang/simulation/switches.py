@@ -8,7 +8,7 @@
     SGLANG_STANDIN_HEALTH_SECONDS  how long /health takes (1, as the real one)
     SGLANG_STANDIN_SEED            seed of this start's noise; by default every start differs
     SGLANG_STANDIN_NOISE           0: no noise, neither from step to step nor from start to start (1)
-    SGLANG_STANDIN_TRAFFIC         requests per minute that the stand-in sends itself: a journal that lives (0)
+    SGLANG_STANDIN_TRAFFIC         requests per minute that the stand-in sends itself, for a live journal (0)
     SGLANG_STANDIN_FAIL            what goes wrong, comma separated:
         oom            CUDA out of memory while the drafter's KV cache is allocated
         graph_oom      CUDA graph capture fails for want of memory

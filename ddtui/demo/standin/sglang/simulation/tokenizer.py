@@ -1,15 +1,17 @@
-"""A tokenizer of three to four characters a token: deterministic, and decoding gives back what was encoded.
+"""A tokenizer of three to four characters a token: deterministic, and decoding gives back what was
+encoded.
 
-Known words (with or without a leading space) are one token; other words fall into pieces of up to four letters,
-numbers into up to three digits, everything else into bytes. The vocabulary is a plain list, built at start.
+Known words (with or without a leading space) are one token; other words fall into pieces of up to four
+letters, numbers into up to three digits, everything else into bytes. The vocabulary is a plain list, built
+at start.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from itertools import product
 from string import ascii_lowercase, ascii_uppercase, punctuation
-from typing import Iterable, Sequence
 
 from sglang.simulation.writing import vocabulary_sources
 

@@ -1,29 +1,41 @@
 """What the stand-in "generates": plausible Python and prose of our own, put together from templates.
 
-The same seed gives the same text, whatever the server's speculation: greedy output depends on the prompt alone. It
-solves nothing: a coding task gets a program about something else.
+The same seed gives the same text, whatever the server's speculation: greedy output depends on the prompt
+alone. It solves nothing: a coding task gets a program about something else.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Iterator
+from collections.abc import Iterator
 
 from sglang.performance import uniform_bits
 
-NOUNS = (
-    "order packet ticket record block frame route sensor ledger batch shard lease window sample token job worker "
-    "cursor index segment event buffer parcel invoice gauge replica snapshot counter bucket session probe channel"
-).split()
-VERBS = (
-    "collect merge rank split trim encode filter group schedule balance sort verify restore publish release claim "
-    "refresh prune align assign close resume"
-).split()
-ADJECTIVES = (
-    "recent stale pending local remote narrow complete partial sorted empty busy idle final early nested shared "
-    "expected missing"
-).split()
-FIELDS = "weight length offset priority deadline size owner version latency score depth limit origin".split()
+
+def _list(words: str) -> list[str]:
+    return words.split()
+
+
+NOUNS = _list(
+    """
+    order packet ticket record block frame route sensor ledger batch shard lease window sample token job
+    worker cursor index segment event buffer parcel invoice gauge replica snapshot counter bucket
+    session probe channel
+    """
+)
+VERBS = _list(
+    """
+    collect merge rank split trim encode filter group schedule balance sort verify restore publish
+    release claim refresh prune align assign close resume
+    """
+)
+ADJECTIVES = _list(
+    """
+    recent stale pending local remote narrow complete partial sorted empty busy idle final early nested
+    shared expected missing
+    """
+)
+FIELDS = _list("weight length offset priority deadline size owner version latency score depth limit origin")
 
 CODE = (
     '''def {verb}_{noun}s({noun}s, limit={number}):
@@ -131,28 +143,29 @@ SENTENCES = (
     "Most of the time goes into the {noun}s that nobody asked for.",
     "The trade is plain: a larger {field} costs memory, a smaller one costs time.",
     "Once the {noun} is {adjective}, it can {verb} itself without help.",
-    "What looks like a naïve rule works well: {verb} early, check the {field}, and stop after {number} tries.",
+    "What looks like a naïve rule works well: {verb} early, check the {field}, stop after {number} tries.",
     "On the next morning the {noun} was found again — {adjective}, and with a {field} of {number}.",
     "None of this matters for a single {noun}, and all of it matters for {number} of them.",
 )
 
 ENGLISH = """
-the of and to in is that for it as was with be by on not he this are or his from at which but have an had they you
-were their one all we can her has there been if more when will would who so no she other its may these what them
-than some him time into only could new then do any my now such like our over me even most made after also did many
-before must through back years where much your way well down should because each just those people how too little
-state good very make world still own see men work long get here between both life being under never day same
-another know while last might us great old year off come since against go came right used take three small number
-first part water use find place give line set end does kind need house read large add change play turn move live
-write answer question example following given value values function returns return true false list string integer
-input output error file line code test class method object result time user data name type key index model server
-request response token tokens prompt system message assistant please explain describe text document section chapter
-import from def class self return raise try except finally while for if elif else with lambda yield async await None
-True False print range len int str float dict set tuple append items sorted join split format open assert pass break
-continue global and not is in as key args kwargs init name main path json logging typing dataclass field Optional
-property static abstract enumerate reversed default config command process service driver report status state start
-stop label message size count offset width height parent child node graph edge tree path weight speed sample error
-warning level context budget window block draft verify accept step host port socket stream chunk buffer thread lock
+the of and to in is that for it as was with be by on not he this are or his from at which but have an had
+they you were their one all we can her has there been if more when will would who so no she other its may
+these what them than some him time into only could new then do any my now such like our over me even most
+made after also did many before must through back years where much your way well down should because each
+just those people how too little state good very make world still own see men work long get here between
+both life being under never day same another know while last might us great old year off come since
+against go came right used take three small number first part water use find place give line set end does
+kind need house read large add change play turn move live write answer question example following given
+value values function returns return true false list string integer input output error file code test
+class method object result user data name type key index model server request response token tokens
+prompt system message assistant please explain describe text document section chapter import def self
+raise try except finally elif else lambda yield async await None True False print range len int str float
+dict tuple append items sorted join split format open assert pass break continue global args kwargs init
+main path json logging typing dataclass field Optional property static abstract enumerate reversed
+default config command process service driver report status start stop label size count offset width
+height parent child node graph edge tree weight speed sample warning level context budget window block
+draft verify accept step host port socket stream chunk buffer thread lock
 """
 
 

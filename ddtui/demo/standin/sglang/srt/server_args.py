@@ -1,4 +1,5 @@
-"""The server's arguments, laid out as in SGLang 0.5.11 (one dataclass, one `add_cli_args`), with the fork's DDTREE.
+"""The server's arguments, laid out as in SGLang 0.5.11 (one dataclass, one `add_cli_args`), with the
+fork's DDTREE.
 
 A subset: some 130 of the 388 long options, one file as there, with the checks and their real texts.
 """
@@ -12,8 +13,9 @@ import logging
 import random
 import re
 import sys
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Sequence
+from typing import Any
 
 from sglang.srt.configs.model_config import ModelConfig
 from sglang.srt.speculative.dflash_utils import parse_dflash_draft_config
@@ -110,6 +112,8 @@ MOE_RUNNER_BACKEND_CHOICES = [
     "cutlass",
     "aiter",
 ]
+LOAD_BALANCE_CHOICES = ["auto", "round_robin", "follow_bootstrap_room", "total_requests", "total_tokens"]
+MOE_A2A_CHOICES = ["none", "deepep", "mooncake", "nixl", "mori", "ascend_fuseep", "flashinfer"]
 REASONING_PARSER_CHOICES = [
     "deepseek-r1",
     "deepseek-v3",
@@ -133,7 +137,8 @@ def human_readable_int(value: str) -> int:
         return int(value)
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"Invalid integer value: '{value}'. Use a plain integer, SI suffixes (1k, 1M), or IEC suffixes (1Ki, 1Mi). "
+            f"Invalid integer value: '{value}'. "
+            "Use a plain integer, SI suffixes (1k, 1M), or IEC suffixes (1Ki, 1Mi). "
             "Suffixes are case-sensitive."
         ) from None
 
@@ -147,7 +152,8 @@ class DeprecatedStoreTrueAction(argparse.Action):
 
     def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
         logger.warning(
-            f"'{option_string}' is deprecated and will be removed in a future release. Use '{self.new_flag}' instead."
+            f"'{option_string}' is deprecated and will be removed in a future release. "
+            f"Use '{self.new_flag}' instead."
         )
         setattr(namespace, self.dest, True)
 
@@ -423,7 +429,8 @@ class ServerArgs:
         if self.speculative_draft_model_path is None:
             raise ValueError(f"{name} speculative decoding requires setting --speculative-draft-model-path.")
 
-        # A block is drafted in one pass and verified at once: EAGLE's steps and candidates mean nothing here.
+        # A block is drafted in one pass and verified at once: EAGLE's steps and candidates mean nothing
+        # here.
         for field in ("speculative_num_steps", "speculative_eagle_topk"):
             value = getattr(self, field)
             if value is not None and int(value) != 1:
@@ -507,7 +514,8 @@ class ServerArgs:
         prefill, decode = self.get_attention_backends()
         if self.speculative_ddtree_budget > depth and (prefill, decode) != ("triton", "triton"):
             raise ValueError(
-                "DDTREE full-tree mode currently supports only the triton attention backend for prefill and decode. "
+                "DDTREE full-tree mode currently supports only the triton attention backend "
+                "for prefill and decode. "
                 f"Got prefill={prefill}, decode={decode}."
             )
 
@@ -573,7 +581,7 @@ class ServerArgs:
         # fmt: off
         # Model and tokenizer
         parser.add_argument("--model-path", "--model", type=str, required=True,
-                            help="Folder of the target model's weights and config.json, or its name on a model hub.")
+                            help="Folder of the target model, or its name on a model hub.")
         parser.add_argument("--tokenizer-path", type=str, default=ServerArgs.tokenizer_path,
                             help="Folder of the tokenizer; the model's own by default.")
         parser.add_argument("--tokenizer-mode", type=str, default=ServerArgs.tokenizer_mode,
@@ -610,7 +618,7 @@ class ServerArgs:
 
         # Memory and scheduling
         parser.add_argument("--mem-fraction-static", type=float, default=ServerArgs.mem_fraction_static,
-                            help="Share of the GPU memory for weights and KV cache. Lower it when memory runs out.")
+                            help="Share of the GPU memory for weights and KV cache.")
         parser.add_argument("--max-running-requests", type=int, default=ServerArgs.max_running_requests,
                             help="Most requests that run at once.")
         parser.add_argument("--max-queued-requests", type=int, default=ServerArgs.max_queued_requests,
@@ -673,7 +681,7 @@ class ServerArgs:
         parser.add_argument("--log-requests", action="store_true", help="Log every request.")
         parser.add_argument("--log-requests-level", type=int, default=ServerArgs.log_requests_level,
                             choices=[0, 1, 2, 3],
-                            help="How much of it: 0 metadata, 1 sampling parameters, 2 shortened texts, 3 everything.")
+                            help="How much: 0 metadata, 1 sampling parameters, 2 shortened texts, 3 all.")
         parser.add_argument("--crash-dump-folder", type=str, default=ServerArgs.crash_dump_folder,
                             help="Where the last requests before a crash are written.")
         parser.add_argument("--show-time-cost", action="store_true", help="Log what custom marks took.")
@@ -713,7 +721,7 @@ class ServerArgs:
         parser.add_argument("--data-parallel-size", "--dp-size", type=int, default=ServerArgs.dp_size,
                             help="Data parallel size.")
         parser.add_argument("--load-balance-method", type=str, default=ServerArgs.load_balance_method,
-                            choices=["auto", "round_robin", "follow_bootstrap_room", "total_requests", "total_tokens"],
+                            choices=LOAD_BALANCE_CHOICES,
                             help="How requests are spread over data parallel ranks.")
         parser.add_argument("--dist-init-addr", "--nccl-init-addr", type=str, help="Address of node 0.")
         parser.add_argument("--nnodes", type=int, default=ServerArgs.nnodes, help="Number of nodes.")
@@ -732,10 +740,10 @@ class ServerArgs:
                             default=ServerArgs.attention_backend, help="Kernels of the attention layers.")
         parser.add_argument("--prefill-attention-backend", type=str, choices=ATTENTION_BACKEND_CHOICES,
                             default=ServerArgs.prefill_attention_backend,
-                            help="Kernels of the attention layers in prefill; goes before --attention-backend.")
+                            help="Kernels of prefill; goes before --attention-backend.")
         parser.add_argument("--decode-attention-backend", type=str, choices=ATTENTION_BACKEND_CHOICES,
                             default=ServerArgs.decode_attention_backend,
-                            help="Kernels of the attention layers in decode; goes before --attention-backend.")
+                            help="Kernels of decode; goes before --attention-backend.")
         parser.add_argument("--sampling-backend", type=str, choices=["flashinfer", "pytorch", "ascend"],
                             default=ServerArgs.sampling_backend, help="Kernels of sampling.")
         parser.add_argument("--grammar-backend", type=str,
@@ -768,13 +776,13 @@ class ServerArgs:
                             help="Draft attention sees only this many recent tokens (DFLASH, DDTREE).")
         parser.add_argument("--speculative-ddtree-budget", type=int,
                             default=ServerArgs.speculative_ddtree_budget,
-                            help="Nodes of the draft tree beside its root (DDTREE); block size - 1 by default.")
+                            help="Nodes of the draft tree; block size - 1 by default (DDTREE).")
         parser.add_argument("--speculative-ddtree-topk-cap", type=int,
                             default=ServerArgs.speculative_ddtree_topk_cap,
-                            help="Most candidates per position of the draft tree (DDTREE); as many as the budget by default.")
+                            help="Most candidates per position; the budget by default (DDTREE).")
         parser.add_argument("--speculative-accept-threshold-single", type=float,
                             default=ServerArgs.speculative_accept_threshold_single,
-                            help="Accept a drafted token whose probability is above this; below 1 the output changes.")
+                            help="Accept drafts more probable than this; below 1 outputs change.")
         parser.add_argument("--speculative-accept-threshold-acc", type=float,
                             default=ServerArgs.speculative_accept_threshold_acc,
                             help="The same for the accumulated probability.")
@@ -791,7 +799,7 @@ class ServerArgs:
                             default=ServerArgs.speculative_moe_runner_backend,
                             help="MoE kernels of the drafter.")
         parser.add_argument("--speculative-moe-a2a-backend", type=str,
-                            choices=["none", "deepep", "mooncake", "nixl", "mori", "ascend_fuseep", "flashinfer"],
+                            choices=MOE_A2A_CHOICES,
                             default=ServerArgs.speculative_moe_a2a_backend,
                             help="MoE all-to-all kernels of the drafter.")
         parser.add_argument("--speculative-draft-model-quantization", type=str,
@@ -833,7 +841,7 @@ class ServerArgs:
         parser.add_argument("--expert-parallel-size", "--ep-size", "--ep", type=int,
                             default=ServerArgs.ep_size, help="Expert parallel size.")
         parser.add_argument("--moe-a2a-backend", type=str,
-                            choices=["none", "deepep", "mooncake", "nixl", "mori", "ascend_fuseep", "flashinfer"],
+                            choices=MOE_A2A_CHOICES,
                             default=ServerArgs.moe_a2a_backend,
                             help="All-to-all kernels of expert parallelism.")
         parser.add_argument("--moe-runner-backend", type=str, choices=MOE_RUNNER_BACKEND_CHOICES,

@@ -1,7 +1,7 @@
 """The DFLASH drafter: a block of masked positions is filled in one pass, from the target's hidden states.
 
-As in 0.5.11 every layer attends to all that its cache holds: the layers of a drafter's config.json are counted,
-their kinds are not looked at.
+As in 0.5.11 every layer attends to all that its cache holds: the layers of a drafter's config.json are
+counted, their kinds are not looked at.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sglang.srt.speculative.dflash_utils import parse_dflash_draft_config
 
 @dataclass(frozen=True)
 class DFlashAttention:
-    """Attention of one layer: the queries of the block against context and block, not causal within the block."""
+    """One layer: the queries of the block against context and block, not causal within the block."""
 
     layer_id: int
     num_heads: int

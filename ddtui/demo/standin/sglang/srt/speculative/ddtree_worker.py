@@ -1,6 +1,8 @@
-"""The fork's DDTree: the drafter's block gives a distribution per position; the best tree of them is verified.
+"""The fork's DDTree: the drafter's block gives a distribution per position; the best tree of them is
+verified.
 
-Built on the DFLASH worker, so the draft window of `--speculative-dflash-draft-window-size` is honoured here too.
+Built on the DFLASH worker, so the draft window of `--speculative-dflash-draft-window-size` is honoured here
+too.
 """
 
 from __future__ import annotations

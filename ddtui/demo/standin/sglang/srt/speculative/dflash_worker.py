@@ -1,8 +1,8 @@
 """Speculation with a DFLASH drafter: draft a block in one pass, verify it as a chain.
 
-With `--speculative-dflash-draft-window-size` the worker keeps a compact cache: a request-to-token table of its own
-that lists the last tokens only, over the same KV slots, so that every draft layer sees no more than the window.
-Without the flag it uses the target's table, and every draft layer sees everything.
+With `--speculative-dflash-draft-window-size` the worker keeps a compact cache: a request-to-token table of
+its own that lists the last tokens only, over the same KV slots, so that every draft layer sees no more than
+the window. Without the flag it uses the target's table, and every draft layer sees everything.
 """
 
 from __future__ import annotations
