@@ -19,7 +19,7 @@ _SIZE = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?\Z")
 _END_OF_HEAD = re.compile(rb"\r?\n\r?\n")
 
 
-class MalformedResponse(Exception):
+class _Malformed(Exception):
     """What came is not an HTTP/1.x response: one sentence."""
 
 
@@ -31,6 +31,7 @@ class ResponseReader:
         self.reason = ""
         self.headers: dict[str, str] = {}  # names in lower case; repeated ones joined by a comma
         self.complete = False  # the whole body has come
+        self.malformed = ""  # why this is no HTTP/1.x response; nothing is read after that
         self.keep_alive = False  # whether another request may follow on this connection
         self.leftover = b""  # what came after the end
         self.received = 0  # bytes in all
@@ -39,8 +40,10 @@ class ResponseReader:
         self._left = 0  # bytes left of a sized body or of the chunk
 
     def feed(self, data: bytes) -> bytes:
-        """The body's bytes that `data` completes; b"" if none. Raises MalformedResponse."""
+        """The body's bytes that `data` completes; b"" if none. `malformed` tells what stopped it."""
         self.received += len(data)
+        if self.malformed:
+            return b""
         if self.complete:
             self.leftover += data
             return b""
@@ -50,8 +53,11 @@ class ResponseReader:
             return self._sized(data)
         self._buffer += data
         body: list[bytes] = []
-        while self._advance(body):
-            pass
+        try:
+            while self._advance(body):
+                pass
+        except _Malformed as problem:
+            self.malformed = str(problem)
         return body[0] if len(body) == 1 else b"".join(body)
 
     def end(self) -> None:
@@ -83,11 +89,11 @@ class ResponseReader:
             end = buffer.find(b"\r\n")
             if end < 0:
                 if len(buffer) > MOST_HEAD:
-                    raise MalformedResponse("a chunk's size line does not end")
+                    raise _Malformed("a chunk's size line does not end")
                 return False
             size = _SIZE.match(bytes(buffer[:end]))
             if not size:
-                raise MalformedResponse(f"{bytes(buffer[:40])!r} stands where a chunk's size should")
+                raise _Malformed(f"{bytes(buffer[:40])!r} stands where a chunk's size should")
             del buffer[: end + 2]
             self._left = int(size[1], 16)
             self._part = "chunk" if self._left else "trailers"
@@ -106,7 +112,7 @@ class ResponseReader:
             if len(buffer) < 2:
                 return False
             if buffer[:2] != b"\r\n":
-                raise MalformedResponse(f"a chunk is longer than its size says: {bytes(buffer[:40])!r}")
+                raise _Malformed(f"a chunk is longer than its size says: {bytes(buffer[:40])!r}")
             del buffer[:2]
             self._part = "size line"
             return True
@@ -114,7 +120,7 @@ class ResponseReader:
             end = buffer.find(b"\r\n")
             if end < 0:
                 if len(buffer) > MOST_HEAD:
-                    raise MalformedResponse("the trailers do not end")
+                    raise _Malformed("the trailers do not end")
                 return False
             del buffer[: end + 2]
             if end == 0:
@@ -131,22 +137,22 @@ class ResponseReader:
         buffer = self._buffer
         start = bytes(buffer[:5])
         if start and not b"HTTP/".startswith(start):
-            raise MalformedResponse(f"the answer is not HTTP: it begins with {bytes(buffer[:40])!r}")
+            raise _Malformed(f"the answer is not HTTP: it begins with {bytes(buffer[:40])!r}")
         end = _END_OF_HEAD.search(buffer)
         if not end:
             if len(buffer) > MOST_HEAD:
-                raise MalformedResponse("the answer's headers do not end")
+                raise _Malformed("the answer's headers do not end")
             return False
         lines = bytes(buffer[: end.start()]).replace(b"\r\n", b"\n").split(b"\n")
         del buffer[: end.end()]
         status = _STATUS.match(lines[0])
         if not status:
-            raise MalformedResponse(f"{lines[0][:80]!r} is not a status line of HTTP/1.0 or 1.1")
+            raise _Malformed(f"{lines[0][:80]!r} is not a status line of HTTP/1.0 or 1.1")
         headers: dict[str, str] = {}
         for line in lines[1:]:
             name, colon, value = line.partition(b":")
             if not colon or not _NAME.match(name):
-                raise MalformedResponse(f"{line[:80]!r} is not a header")
+                raise _Malformed(f"{line[:80]!r} is not a header")
             key = name.decode("ascii").lower()
             text = value.strip(b" \t").decode("latin-1")
             headers[key] = f"{headers[key]}, {text}" if key in headers else text
@@ -169,19 +175,19 @@ class ResponseReader:
         options = [word.strip().lower() for word in headers.get("connection", "").split(",")]
         self.keep_alive = "close" not in options and (new or "keep-alive" in options)
         if headers.get("content-encoding", "identity").lower() != "identity":
-            raise MalformedResponse(f"the body is compressed ({headers['content-encoding']}), unasked")
+            raise _Malformed(f"the body is compressed ({headers['content-encoding']}), unasked")
         coding = headers.get("transfer-encoding", "").lower()
         if self.status in (204, 304):
             self._finish(bytes(self._buffer))
         elif coding:
             if coding != "chunked":
-                raise MalformedResponse(f"the body has the transfer coding {coding!r}, unasked")
+                raise _Malformed(f"the body has the transfer coding {coding!r}, unasked")
             self._part = "size line"
         elif "content-length" in headers:
             sizes = {size.strip() for size in headers["content-length"].split(",")}
             (size, *others) = sizes
             if others or not size.isdigit() or not size.isascii():
-                raise MalformedResponse(f"{headers['content-length']!r} is not a content length")
+                raise _Malformed(f"{headers['content-length']!r} is not a content length")
             self._left = int(size)
             self._part = "sized"
             if not self._left:

@@ -29,7 +29,7 @@ from collections import deque
 from typing import Any
 
 from ddtui.bench.answer import Answer, outcome, streams
-from ddtui.bench.http_stream import MalformedResponse, ResponseReader
+from ddtui.bench.http_stream import ResponseReader
 
 now = time.monotonic_ns
 END = b"\r\n\r\n"  # a chunked response ends so; so may other data, which is looked at then
@@ -59,7 +59,6 @@ class Exchange:
         self.retried = False
         self.reader = ResponseReader()
         self.answer = Answer(api)
-        self.malformed = ""
         self.other = b""  # the body of an answer that is not a stream
         self._bodies: list[tuple[int, bytes]] = []  # without framing, events not read
 
@@ -67,11 +66,7 @@ class Exchange:
         """Undo the framing of what has come."""
         raw, self.raw, self.pile = self.raw, [], 0
         for at, data in raw:
-            try:
-                body = self.reader.feed(data)
-            except MalformedResponse as problem:
-                self.malformed = str(problem)
-                return
+            body = self.reader.feed(data)
             if body:
                 self._bodies.append((at, body))
         self.streaming = self.reader.chunked
@@ -105,8 +100,8 @@ class Exchange:
                 result, message = "aborted", "cancelled"
             elif self.stalled and result != "http error":
                 result, message = "stalled", self.lost
-            elif self.malformed:
-                result, message = "malformed", self.malformed
+            elif self.reader.malformed:
+                result, message = "malformed", self.reader.malformed
         return {
             "kind": "record",
             "index": self.request["index"],
@@ -179,7 +174,7 @@ class Wire(asyncio.Protocol):
 
     def _look(self, exchange: Exchange) -> None:
         exchange.frame()
-        if exchange.malformed:
+        if exchange.reader.malformed:
             self.close()
             self._end("")
         elif exchange.reader.complete:
@@ -315,7 +310,7 @@ class Load:
             self._live[exchange] = wire
             await wire.carry(exchange, request)
             unheard = not exchange.reader.received and not exchange.stalled
-            if not (reused and unheard and not exchange.malformed) or self.stopping:
+            if not (reused and unheard) or self.stopping:
                 return wire if wire.open else None
             # a server may close an idle connection just when it is used again: once more, on a new one
             reused, wire = False, None
