@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ddtui import __version__
+from ddtui.commands import COMMANDS
 
 if TYPE_CHECKING:
     from ddtui.profile import Profile
@@ -156,28 +157,6 @@ def build_parser() -> argparse.ArgumentParser:
     return parser
 
 
-COMMANDS = frozenset(
-    [
-        "console",
-        "demo",
-        "check",
-        "plan",
-        "apply",
-        "rollback",
-        "bench",
-        "logs",
-        "history",
-        "inspect",
-        "doctor",
-        "profiles",
-    ]
-)
-# commands of which the first argument is a profile, so that `ddtui demo COMMAND` can fill it in
-ON_PROFILE = frozenset(
-    ["console", "check", "plan", "apply", "rollback", "bench", "logs", "history", "doctor"]
-)
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """The entry point: runs the command and exits with its code."""
     sys.exit(run(list(sys.argv[1:] if argv is None else argv)))
@@ -199,7 +178,7 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
         if args.command == "demo":
             from ddtui.commands import demo
 
-            return demo.run(args.rest)
+            return demo.run(args.rest, run)
         args.load = load or _load
         module = importlib.import_module(f"ddtui.commands.{args.command}")
         code: int = module.run(args)

@@ -1,1 +1,13 @@
 """One file per command, each thin over the rooms."""
+
+COMMANDS = frozenset(
+    [
+        "console", "demo", "check", "plan", "apply", "rollback", "bench", "logs", "history", "inspect", "doctor",
+        "profiles",
+    ]
+)  # fmt: skip
+
+# of these the first argument is a profile, so that `ddtui demo COMMAND` can fill it in
+ON_PROFILE = frozenset(
+    ["console", "check", "plan", "apply", "rollback", "bench", "logs", "history", "doctor"]
+)

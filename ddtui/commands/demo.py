@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from ddtui.commands import COMMANDS, ON_PROFILE
 from ddtui.profile import Profile, load
 
 
-def run(rest: list[str]) -> int:
-    from ddtui import cli
+def run(rest: list[str], command: Callable[[list[str], Callable[[str], Profile]], int]) -> int:
+    """Start the demo host and run `command` (the command line's own `run`) on its profile."""
     from ddtui.demo import launch
 
     words = rest or ["console"]
-    if words[0] in cli.ON_PROFILE:
+    if words[0] in ON_PROFILE:
         words = [words[0], "demo", *words[1:]]
-    elif words[0] not in cli.COMMANDS:
+    elif words[0] not in COMMANDS:
         words = ["console", "demo", *words]
 
     with launch.start(keep=bool(rest)) as host:
@@ -20,4 +23,4 @@ def run(rest: list[str]) -> int:
         def find(name: str) -> Profile:
             return host.profile if name == "demo" else load(name)
 
-        return cli.run(words, find)
+        return command(words, find)

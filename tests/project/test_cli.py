@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ddtui import cli, locations
+from ddtui.commands import COMMANDS
 
 
 def ddtui(*words: str) -> subprocess.CompletedProcess[str]:
@@ -21,7 +22,7 @@ def ddtui(*words: str) -> subprocess.CompletedProcess[str]:
 def test_help_lists_every_command_and_the_exit_codes() -> None:
     done = ddtui("--help")
     assert done.returncode == 0
-    for command in cli.COMMANDS:
+    for command in COMMANDS:
         assert f"\n    {command} " in done.stdout
     assert "exit codes: 0 done" in done.stdout
 
