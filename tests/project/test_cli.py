@@ -103,4 +103,4 @@ def test_every_expected_failure_of_the_rooms_has_an_exit_code() -> None:
 
     for module, name, code in failure.CODES:
         kind = getattr(importlib.import_module(module), name)
-        assert failure.code_of(kind("a sentence")) == code, name
+        assert failure.code_of(kind.__new__(kind)) == code, name
