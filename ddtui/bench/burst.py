@@ -350,7 +350,8 @@ class _Loading:
             if not isinstance(problem, BenchError | HostError) or not self._records:
                 raise problem from None
             self._why.append(str(problem))
-        server = await self._watch.result(self._wall())
+        answered = sum(record.first is not None for record in self._records)
+        server = await self._watch.result(self._wall(), answered)
         point = await asyncio.to_thread(metrics.point, replace(self._state(final=True), server=server))
         failed = [why for why in self._why if why not in ("all sent", "enough", "time is up")]
         return replace(point, marks=(*point.marks, *dict.fromkeys(failed)))

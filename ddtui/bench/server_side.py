@@ -119,14 +119,14 @@ class Watch:
             if self._over >= SURE and not self.others:
                 self.others = f"{seen} requests on the server, {self.ours} of them ours"
 
-    async def result(self, seconds: float) -> ServerSide:
-        """After the load has ended."""
+    async def result(self, seconds: float, requests: int) -> ServerSide:
+        """After the load has ended. Each of the requests got one token by prefill, not by a verify step."""
         after = await Counters.read(self.api)
         tokens = _grown(self._before.tokens, after.tokens)
         verifies = _grown(self._before.verifies, after.verifies)
         accept, how = None, ""
         if tokens and verifies:
-            accept, how = tokens / verifies, "verify counter"
+            accept, how = (tokens - requests) / verifies, "verify counter"
         elif self.flushed:
             try:
                 accept = (await self.api.server_info()).accept_length

@@ -1,0 +1,260 @@
+"""A burst from its cells to its points, against a server on a schedule, through the real worker processes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench.little_server import HEAD, LittleServer, Reply, chunk, serving
+
+from ddtui import locations
+from ddtui.bench import burst, kept
+from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell
+from ddtui.bench.target import BenchError, Target
+from ddtui.host.base import Endpoint
+
+SPEC = BurstSpec((Cell(2, 128),), output=17, requests=8, max_seconds=20)
+
+
+def target(server: LittleServer, **what: Any) -> Target:
+    return Target(Endpoint(None, "127.0.0.1", server.port), **what)
+
+
+async def measured(spec: BurstSpec, to: Target, **what: Any) -> list[Burst]:
+    async with asyncio.timeout(60):
+        return [snapshot async for snapshot in burst.run(spec, to, **what)]
+
+
+def raw(of: Burst) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(of.raw).read_text().splitlines()]
+
+
+async def test_a_burst_ends_with_a_point_for_each_cell() -> None:
+    spec = replace(SPEC, cells=(Cell(1, 64), Cell(3, 256, "chat"), Cell(2, 512, "document")))
+    async with serving(LittleServer()) as server:
+        seen = await measured(spec, target(server), step=7)
+        last = seen[-1]
+    assert (last.state, last.step, last.fraction, last.text) == (BurstState.DONE, 7, 1.0, "")
+    assert [point.cell for point in last.points] == list(spec.cells)
+    for point in last.points:
+        assert (point.ok, point.failed, point.final) == (8, 0, True)
+        assert point.output_tokens == 17 and point.prompt_tokens == point.cell.context
+        assert point.output_rate and point.per_user_rate and point.ttft_ms and point.step_ms
+        assert point.accept_length and point.accept_length.value == 4.0
+        assert (point.accept_how, point.tpot_how) == ("accepted drafts / verify steps", "n - n1")
+        assert point.output_rate.value > 0 and point.output_rate_whole
+        assert point.server and point.server.accept_length == 4.0
+    assert [snapshot.state for snapshot in seen].index(BurstState.RUNNING) > 0
+    fractions = [snapshot.fraction for snapshot in seen]
+    assert fractions == sorted(fractions)
+
+
+@pytest.mark.parametrize("api", ["generate", "completions", "chat"])
+async def test_what_is_sent_is_what_was_asked(api: str) -> None:
+    spec = replace(SPEC, endpoint=api, temperature=0.5)  # type: ignore[arg-type]
+    async with serving(LittleServer()) as server:
+        last = (await measured(spec, target(server)))[-1]
+        asked = server.requests
+    assert last.state is BurstState.DONE and len(asked) == 2 + 8
+    assert len({body["rid"] for body in asked}) == 10
+    assert all(body["rid"].startswith(f"{last.id}-0-") for body in asked)
+    for body in asked:
+        settings = body["sampling_params"] if api == "generate" else body
+        assert (settings["temperature"], settings["ignore_eos"], body["stream"]) == (0.5, True, True)
+        if api == "generate":
+            assert len(body["input_ids"]) == 128 and settings["max_new_tokens"] == 17
+        else:
+            assert body["max_tokens"] == 17 and body["stream_options"]["continuous_usage_stats"]
+        if api == "completions":
+            assert len(body["prompt"]) == 128
+        if api == "chat":
+            assert body["messages"][0]["role"] == "user" and len(body["messages"][0]["content"]) > 200
+
+
+async def test_no_two_prompts_begin_alike_and_none_repeats_in_the_next_burst() -> None:
+    async with serving(LittleServer()) as server:
+        for _ in range(2):
+            await measured(SPEC, target(server))
+        begins = [tuple(body["input_ids"][:3]) for body in server.requests]
+    assert len(set(begins)) == len(begins) == 20
+
+
+async def test_the_same_salt_gives_the_same_prompts() -> None:
+    async with serving(LittleServer()) as server:
+        for _ in range(2):
+            await measured(replace(SPEC, salt="pair"), target(server))
+        prompts = [tuple(body["input_ids"]) for body in server.requests]
+    assert set(prompts[:10]) == set(prompts[10:])
+
+
+async def test_the_cache_is_flushed_when_idle_and_left_when_others_run() -> None:
+    async with serving(LittleServer()) as server:
+        await measured(SPEC, target(server))
+        assert server.flushed == 1
+        server.others = 2
+        last = (await measured(SPEC, target(server)))[-1]
+        assert server.flushed == 1
+    assert any("not flushed" in warning for warning in last.warnings)
+    assert any("other traffic: 2 requests" in mark for mark in last.points[0].marks)
+
+
+async def test_the_servers_own_count_is_held_against_ours() -> None:
+    class Busy(LittleServer):
+        async def well(self, reply: Reply) -> None:
+            self.extra += 20
+            await super().well(reply)
+
+    async with serving(Busy()) as server:
+        (point,) = (await measured(SPEC, target(server)))[-1].points
+    assert any(mark.startswith("server's output rate") for mark in point.marks)
+
+
+async def test_every_request_is_on_disk_as_it_ends() -> None:
+    async with serving(LittleServer()) as server:
+        last = (await measured(SPEC, target(server), burst_id="b1"))[-1]
+    lines = raw(last)
+    assert Path(last.raw) == locations.data_dir() / "bursts" / "b1.jsonl"
+    assert [line["kind"] for line in lines] == ["burst", *["record"] * 10, "point", "done"]
+    assert sum(line["warm_up"] for line in lines if line["kind"] == "record") == 2
+    for line in lines[1:11]:
+        assert (
+            line["counts"][0] == 1
+            and line["counts"][-1] == 17
+            and len(line["arrivals"]) == len(line["counts"])
+        )
+        assert line["text"].startswith("wörd0 ")
+
+
+async def test_closing_the_iterator_cancels_and_keeps_what_was_measured() -> None:
+    async with serving(LittleServer(step=0.01, tokens=1)) as server:
+        last: Burst | None = None
+        async with asyncio.timeout(30):
+            async with aclosing(burst.run(replace(SPEC, requests=500), target(server))) as running:
+                async for last in running:
+                    if last.points and last.points[-1].ok >= 2:
+                        break
+        assert last is not None and server.running == 0
+        assert f"{last.id}-0-" in server.aborted
+    records = [line for line in raw(last) if line["kind"] == "record"]
+    assert sum(line["outcome"] == "ok" for line in records) >= 4
+    assert sum((line["outcome"], line["message"]) == ("aborted", "cancelled") for line in records) == 2
+
+
+async def test_the_cancel_event_ends_with_a_snapshot_of_what_was_measured() -> None:
+    cancel = asyncio.Event()
+    async with serving(LittleServer(step=0.01, tokens=1)) as server:
+        async with asyncio.timeout(30):
+            async for last in burst.run(replace(SPEC, requests=500), target(server), cancel=cancel):
+                if last.points and last.points[-1].ok >= 2:
+                    cancel.set()
+    assert last.state is BurstState.CANCELLED
+    (point,) = last.points
+    assert point.final and point.preview and point.ok >= 2 and point.failed == 0
+
+
+async def test_a_server_that_dies_in_the_middle_ends_the_burst_with_what_it_has() -> None:
+    served = 0
+
+    async def script(reply: Reply) -> None:
+        nonlocal served
+        served += 1
+        if served <= 6:
+            await server.well(reply)
+        elif served <= 8:
+            await reply.send(HEAD, chunk(reply.token_event(1)))
+            reply.reset()
+        else:
+            reply.close()
+
+    server = LittleServer()
+    async with serving(server):
+        server.script = script
+        last = (await measured(replace(SPEC, requests=400), target(server)))[-1]
+    (point,) = last.points
+    assert last.state is BurstState.DONE and point.ok == 4 and 8 <= point.failed < 30
+    assert point.outcomes["truncated"] == 2 and point.outcomes["refused"] >= 6
+    assert any("in a row failed" in mark for mark in point.marks)
+    assert any(mark.startswith("failures") for mark in point.marks)
+    assert point.messages and not point.trusted
+
+
+async def test_a_server_that_is_not_there_fails_the_burst_in_a_sentence(unused_tcp_port: int) -> None:
+    last = (await measured(SPEC, Target(Endpoint(None, "127.0.0.1", unused_tcp_port))))[-1]
+    assert last.state is BurstState.FAILED and "does not generate" in last.text
+
+
+async def test_a_cell_beyond_the_models_limit_is_not_sent() -> None:
+    spec = replace(SPEC, cells=(Cell(1, 4000), Cell(1, 64)))
+    async with serving(LittleServer(limit=4001)) as server:
+        last = (await measured(spec, target(server)))[-1]
+        assert all(len(body["input_ids"]) == 64 for body in server.requests)
+    skipped, sent = last.points
+    assert skipped.marks == ("4000 + 17 tokens exceed the model's limit of 4001",) and skipped.ok == 0
+    assert sent.ok == 8
+
+
+async def test_token_ids_beyond_the_vocabulary_are_not_sent() -> None:
+    async with serving(LittleServer()) as server:
+        (point,) = (await measured(SPEC, target(server, vocab_size=1000)))[-1].points
+        assert server.requests == []
+    assert "beyond the vocabulary of 1000" in point.marks[0]
+
+
+@pytest.mark.parametrize(
+    ("spec", "what", "says"),
+    [
+        (replace(SPEC, cells=(Cell(65, 64),)), {}, "more than the 64"),
+        (replace(SPEC, cells=()), {}, "at least one cell"),
+        (replace(SPEC, output=1), {}, "2 output tokens"),
+        (replace(SPEC, cells=(Cell(1, 8),)), {}, "at least 16 tokens"),
+        (replace(SPEC, at="host"), {}, "through a profile"),
+    ],
+)
+async def test_what_must_not_be_sent_is_refused(spec: BurstSpec, what: dict[str, Any], says: str) -> None:
+    async with serving(LittleServer()) as server:
+        with pytest.raises(BenchError, match=says):
+            await measured(spec, target(server, **what))
+        assert server.requests == []
+
+
+async def test_a_server_without_a_tokenizer_gets_text_and_the_burst_says_so() -> None:
+    async with serving(LittleServer(missing={"/tokenize", "/v1/tokenize"})) as server:
+        last = (await measured(SPEC, target(server)))[-1]
+        assert all(isinstance(body["text"], str) for body in server.requests)
+    assert last.state is BurstState.DONE and any("estimates" in warning for warning in last.warnings)
+
+
+async def test_a_users_own_prompts(tmp_path: Path) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_text(
+        '{"prompt": "What is love?"}\n\n{"messages": [{"role": "user", "content": "Baby"}]}\n"hm"\n'
+    )
+    async with serving(LittleServer()) as server:
+        last = (await measured(replace(SPEC, cells=(Cell(1, 64, str(path)),)), target(server)))[-1]
+        assert {len(body["input_ids"]) for body in server.requests} == {64}
+        path.write_text('{"no": 1}\n')
+        failed = (await measured(replace(SPEC, cells=(Cell(1, 64, str(path)),)), target(server)))[-1]
+    assert last.points[0].ok == 8
+    assert failed.state is BurstState.FAILED and "line 1: no prompt" in failed.text
+
+
+async def test_the_burst_stops_when_its_interval_is_tight_enough() -> None:
+    spec = replace(SPEC, requests=None, precision=0.5, output=9)
+    async with serving(LittleServer()) as server:
+        (point,) = (await measured(spec, target(server)))[-1].points
+    assert not point.preview and 32 <= point.ok < 60
+
+
+async def test_a_burst_survives_being_kept() -> None:
+    async with serving(LittleServer()) as server:
+        last = (await measured(SPEC, target(server)))[-1]
+    plain = json.loads(json.dumps(kept.to_plain(last)))
+    assert kept.from_plain(plain) == last
+    plain["points"][0]["something new"] = 1
+    del plain["points"][0]["spreads"]
+    assert kept.from_plain(plain).points[0].spreads == {}
