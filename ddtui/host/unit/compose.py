@@ -28,11 +28,38 @@ _OVERRIDES = {
     "docker-compose.yaml": ("docker-compose.override.yaml", "docker-compose.override.yml"),
 }
 _GLOBAL_VALUED = frozenset(
-    "-f --file -p --project-name --env-file --project-directory --profile --ansi --progress --parallel -H --host "
-    "-c --context -l --log-level".split()
+    [
+        "-f",
+        "--file",
+        "-p",
+        "--project-name",
+        "--env-file",
+        "--project-directory",
+        "--profile",
+        "--ansi",
+        "--progress",
+        "--parallel",
+        "-H",
+        "--host",
+        "-c",
+        "--context",
+        "-l",
+        "--log-level",
+    ]
 )
 _UP_VALUED = frozenset(
-    "-t --timeout --scale --wait-timeout --pull --exit-code-from --attach --no-attach -e --env".split()
+    [
+        "-t",
+        "--timeout",
+        "--scale",
+        "--wait-timeout",
+        "--pull",
+        "--exit-code-from",
+        "--attach",
+        "--no-attach",
+        "-e",
+        "--env",
+    ]
 )
 _STARTING = frozenset({"up", "start", "run", "restart", "create"})
 

@@ -15,12 +15,53 @@ from ddtui.host.unit.tree import Tree
 RUNTIMES = ("docker", "podman", "nerdctl")
 # `docker run` and `podman run`: options that take no value; every other one does
 _SWITCHES = frozenset(
-    "-d --detach --rm -i --interactive -t --tty --privileged --init --read-only -P --publish-all --no-healthcheck "
-    "--oom-kill-disable --sig-proxy --disable-content-trust --help -q --quiet --use-api-socket --replace --env-host "
-    "--http-proxy --rmi --no-hosts --no-hostname --passwd --rootfs --tls-verify --read-only-tmpfs --unsetenv-all "
-    "-it -ti -itd -dit -tid -dti -di -id -dt -td".split()
+    [
+        "-d",
+        "--detach",
+        "--rm",
+        "-i",
+        "--interactive",
+        "-t",
+        "--tty",
+        "--privileged",
+        "--init",
+        "--read-only",
+        "-P",
+        "--publish-all",
+        "--no-healthcheck",
+        "--oom-kill-disable",
+        "--sig-proxy",
+        "--disable-content-trust",
+        "--help",
+        "-q",
+        "--quiet",
+        "--use-api-socket",
+        "--replace",
+        "--env-host",
+        "--http-proxy",
+        "--rmi",
+        "--no-hosts",
+        "--no-hostname",
+        "--passwd",
+        "--rootfs",
+        "--tls-verify",
+        "--read-only-tmpfs",
+        "--unsetenv-all",
+        "-it",
+        "-ti",
+        "-itd",
+        "-dit",
+        "-tid",
+        "-dti",
+        "-di",
+        "-id",
+        "-dt",
+        "-td",
+    ]
 )
-_GLOBAL_VALUED = frozenset("-H --host --context -c --config -l --log-level --connection --url --root".split())
+_GLOBAL_VALUED = frozenset(
+    ["-H", "--host", "--context", "-c", "--config", "-l", "--log-level", "--connection", "--url", "--root"]
+)
 
 
 @dataclass(frozen=True, slots=True)

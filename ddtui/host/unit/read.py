@@ -12,7 +12,7 @@ from ddtui.host.unit.analysis import Analysis, UnitError, analyse
 from ddtui.host.unit.facts import HostFacts
 from ddtui.host.unit.flags import Occurrence, Value
 from ddtui.host.unit.syntax import decode, line_of
-from ddtui.host.unit.text import Mark, Word
+from ddtui.host.unit.text import Mark
 from ddtui.host.unit.tree import Tree
 from ddtui.host.unit.words import WordError, split
 
@@ -254,7 +254,3 @@ def _log(found: Analysis) -> str:
     if colon and kind in ("append", "file", "truncate"):
         return f"file:{path}"
     return "journal" if value in ("journal", "inherit", "syslog", "journal+console", "kmsg") else value
-
-
-def word_values(words: Sequence[Word]) -> tuple[str, ...]:
-    return tuple(word.value for word in words)

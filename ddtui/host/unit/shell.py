@@ -322,6 +322,36 @@ class Shell:
 
 
 _ASKING = frozenset(
-    "grep egrep rg nvidia-smi curl wget pgrep which test docker podman systemctl lsmod mountpoint nc ping git "
-    "pip python python3 diff cmp find timeout getent id whoami hostname uname date".split()
+    [
+        "grep",
+        "egrep",
+        "rg",
+        "nvidia-smi",
+        "curl",
+        "wget",
+        "pgrep",
+        "which",
+        "test",
+        "docker",
+        "podman",
+        "systemctl",
+        "lsmod",
+        "mountpoint",
+        "nc",
+        "ping",
+        "git",
+        "pip",
+        "python",
+        "python3",
+        "diff",
+        "cmp",
+        "find",
+        "timeout",
+        "getent",
+        "id",
+        "whoami",
+        "hostname",
+        "uname",
+        "date",
+    ]
 )
