@@ -55,8 +55,8 @@ class Machine:
     # -- power ----------------------------------------------------------------------------------------------
 
     @classmethod
-    def power_on(cls, state: Path, *, fresh: bool = False) -> Machine:
-        """Make the disk if there is none, and boot. The service is being started when this returns."""
+    def assemble(cls, state: Path, *, fresh: bool = False) -> Machine:
+        """The machine with its disk, made if there is none, and the power still off: see `boot`."""
         if fresh and state.exists():
             for name in ("root", "metadata.json", "journal.jsonl", "machine.json"):
                 target = state / name
@@ -96,10 +96,10 @@ class Machine:
         )
         machine = cls(state, files, clock, journal, processes, systemd, gpus, run_dir, socket, booted=booted)
         systemd.on_output, systemd.on_exit = machine._see, machine._server_gone
-        machine._boot()
         return machine
 
-    def _boot(self) -> None:
+    def boot(self) -> None:
+        """Power on. The service is being started when this returns; `booted` tells when that is over."""
         self.journal.add(_kernel_line(self, f"Linux version 6.1.0-demo (simulated) on {self.hostname}"))
         self.journal.add(_kernel_line(self, f"NVRM: loading simulated driver for {COUNT} GPUs"))
         self.systemd.log.manager("Startup finished in 11.204s (kernel) + 19.702s (userspace) = 30.906s.")
@@ -163,8 +163,8 @@ class Machine:
     async def run(self, call: Call) -> int:
         return await programs.run(call)
 
-    def call(self, user: User, argv: tuple[str, ...], streams: Streams) -> Call:
-        return Call(self, user, argv, streams, user.home)
+    def call(self, user: User, argv: tuple[str, ...], streams: Streams, place: str = "1") -> Call:
+        return Call(self, user, argv, streams, user.home, place)
 
     def program_path(self, name: str) -> str | None:
         return programs.find(self, name)

@@ -34,8 +34,9 @@ async def _live(state: Path, fresh: bool, delay: float, port: int) -> None:
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(number, over.set)
-    machine = Machine.power_on(state, fresh=fresh)
+    machine = Machine.assemble(state, fresh=fresh)
     try:
+        machine.boot()
         await asyncio.sleep(0)  # the service's process starts now, while what follows is imported
         await asyncio.sleep(0)
         attached = Attachments(machine.run_dir / "control", over)

@@ -12,6 +12,8 @@ from ddtui.host.shell import Script, decode
 if TYPE_CHECKING:
     from ddtui.demo.machine import Machine
 
+# how dash names the place in ddtui's two forms, in "ddtui: PLACE: x: not found"
+PLACE_SINGLE, PLACE_IN_BATCH = "2: exec", "9: eval"
 REFUSED = ("sudo: a password is required", "authentication is required", "have a tty")
 
 
@@ -57,7 +59,7 @@ async def run_command(machine: Machine, user: User, command: str, streams: Strea
     streams.out(mark)
     streams.err(mark)
     if script.single:
-        return await machine.run(machine.call(user, script.commands[0], streams))
+        return await machine.run(machine.call(user, script.commands[0], streams, PLACE_SINGLE))
     return await _batch(machine, user, script, streams)
 
 
@@ -65,7 +67,7 @@ async def _batch(machine: Machine, user: User, script: Script, streams: Streams)
     mark = script.marker.encode()
     for argv in script.commands:
         held = _NoInput(streams, hold_errors=argv[0] == "sudo")
-        code = await machine.run(machine.call(user, argv, held))
+        code = await machine.run(machine.call(user, argv, held, PLACE_IN_BATCH))
         said = held.release()
         streams.out(b"\n%s %d\n" % (mark, code))
         streams.err(b"\n%s\n" % mark)

@@ -83,13 +83,15 @@ def _unquote(text: str) -> str:
 
 
 def expand(argv: Sequence[str], environment: Mapping[str, str]) -> list[str]:
-    """`$VAR` as a whole word (split at blanks) and `${VAR}` anywhere (one word), as systemd expands them."""
-    out: list[str] = []
-    for position, word in enumerate(argv):
-        whole = re.fullmatch(r"\$([A-Za-z_][A-Za-z0-9_]*)", word)
-        if whole and position:
+    """`$VAR` as a whole word (split at blanks, gone if unset), `${VAR}` anywhere (one word), as systemd does.
+
+    The first word, which names the program, is left alone.
+    """
+    out = list(argv[:1])
+    for word in argv[1:]:
+        if len(word) > 1 and word[0] == "$" and word[1] not in "{$":
             with suppress(Unbalanced):
-                out.extend(split_words(environment.get(whole[1], "")))
+                out.extend(split_words(environment.get(word[1:], "")))
             continue
         out.append(
             re.sub(

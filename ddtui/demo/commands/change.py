@@ -86,24 +86,26 @@ async def mkdir(call: Call) -> int:
             else:
                 call.machine.files.make_dir(path, user=call.user, base=call.cwd, mode=mode)
         except OSError as error:
-            code = call.complain(f"cannot create directory {quoted(path)}: {error.strerror}")
+            where = error.filename if "p parents" in given else path
+            code = call.complain(f"cannot create directory {quoted(where)}: {error.strerror}")
     return code
 
 
 def _make_parents(call: Call, path: str, mode: int) -> None:
-    at = "/" if path.startswith("/") else call.cwd
+    """Raises OSError, with the part of the path that could not be made in `filename`."""
     parts = [part for part in path.split("/") if part]
+    shown = "/" if path.startswith("/") else ""
     for index, part in enumerate(parts):
-        at = posixpath.join(at, part)
+        shown += part if shown in ("", "/") else f"/{part}"
+        last = index == len(parts) - 1
         try:
-            if not call.machine.files.lookup(at, user=call.user).is_dir:
-                last = index == len(parts) - 1
-                raise OSError(
-                    errno.EEXIST if last else errno.ENOTDIR, "File exists" if last else "Not a directory"
-                )
+            if call.machine.files.lookup(shown, user=call.user, base=call.cwd).is_dir:
+                continue
+            raise OSError(
+                *((errno.EEXIST, "File exists") if last else (errno.ENOTDIR, "Not a directory")), shown
+            )
         except FileNotFoundError:
-            last = index == len(parts) - 1
-            call.machine.files.make_dir(at, user=call.user, mode=mode if last else 0o755)
+            call.machine.files.make_dir(shown, user=call.user, base=call.cwd, mode=mode if last else 0o755)
 
 
 async def rmdir(call: Call) -> int:

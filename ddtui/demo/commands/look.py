@@ -79,8 +79,7 @@ async def ls(call: Call) -> int:
     folders: list[tuple[str, Node]] = []
     for path in sorted(operands, key=os.fsencode):
         try:
-            follow = "L" in given or "l" not in given
-            node = call.machine.files.lookup(path, user=call.user, base=call.cwd, follow=follow)
+            node = _listed(call, path, deref="L" in given, long="l" in given)
         except OSError as error:
             call.err(f"ls: cannot access {quoted(path)}: {error.strerror}")
             code = 2
@@ -112,6 +111,16 @@ async def ls(call: Call) -> int:
                 continue
             call.out(_ls_line(call, name, node, "l" in given, "n" in given))
     return code
+
+
+def _listed(call: Call, path: str, *, deref: bool, long: bool) -> Node:
+    """An operand of ls: a link that leads nowhere is shown itself, unless -L. Raises OSError."""
+    try:
+        return call.machine.files.lookup(path, user=call.user, base=call.cwd, follow=deref or not long)
+    except OSError:
+        if deref:
+            raise
+        return call.machine.files.lookup(path, user=call.user, base=call.cwd, follow=False)
 
 
 def _ls_line(call: Call, name: str, node: Node, long: bool, numeric: bool) -> str:

@@ -96,19 +96,19 @@ async def run(call: Call) -> int:
                 node = call.machine.files.lookup(name, user=call.user)
             except OSError as error:
                 missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
-                call.err(f"ddtui: 1: {name}: {'not found' if missing else error.strerror}")
+                call.err(f"ddtui: {call.place}: {name}: {'not found' if missing else error.strerror}")
                 return 127 if missing else 126
             del node
-            call.err(f"ddtui: 1: {name}: Permission denied")
+            call.err(f"ddtui: {call.place}: {name}: Permission denied")
             return 126
-        call.err(f"ddtui: 1: {name}: not found")
+        call.err(f"ddtui: {call.place}: {name}: not found")
         return 127
     canonical = call.machine.files.resolve(path)
     program = PROGRAMS.get(canonical.rpartition("/")[2]) or PROGRAMS.get(name.rpartition("/")[2])
     if canonical.rpartition("/")[2].startswith("python3"):
         program = python
     if program is None:
-        call.err(f"ddtui: 1: {name}: Exec format error")
+        call.err(f"ddtui: {call.place}: {name}: Exec format error")
         return 126
     try:
         return await program(call)

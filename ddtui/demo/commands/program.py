@@ -39,6 +39,7 @@ class Call:
     argv: tuple[str, ...]
     streams: Streams
     cwd: str
+    place: str = "1"  # how the shell names the line, in its complaints
 
     @property
     def name(self) -> str:
