@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Layer(StrEnum):
@@ -23,12 +23,12 @@ class Layer(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading(Generic[T]):
+class Reading(Generic[T_co]):
     """What one layer said when it was last read. Exactly one of `value` and `problem` is there,
     or neither while it has not been read."""
 
     layer: Layer
-    value: T | None = None
+    value: T_co | None = None
     problem: str | None = None  # one sentence: what, where, what to do
     read_at: float | None = None  # unix time on this machine
 

@@ -274,6 +274,7 @@ class Run:
 
         try:
             if not begun:
+                tell(Glance(True, f"systemd is told to restart {self.ctx.unit}"))
                 await starting.restart(self.ctx, before)
             return await starting.watch(
                 self.ctx,

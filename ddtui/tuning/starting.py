@@ -5,7 +5,7 @@ systemd's restart is one job: what stops and what starts cannot be torn apart by
 - the journal of the new invocation, for SGLang's own milestones and for the cause of a failure;
 - the health endpoint: ready is a generated token, twice, under one invocation. HTTP that answers is not ready.
 
-Commands: `systemctl [--user] reset-failed|restart --no-block UNIT`, `systemctl [--user] kill --signal=SIGKILL UNIT`,
+Commands: `systemctl [--user] reset-failed|restart --no-block UNIT`, `systemctl [--user] kill -s SIGKILL UNIT`,
 `systemctl [--user] daemon-reload`.
 """
 
@@ -268,7 +268,7 @@ class _Watching:
         if await self.ask_kill(stuck):
             await steadily(
                 self.ctx.host,
-                lambda: order(self.ctx, "kill", "--signal=SIGKILL", self.ctx.unit),
+                lambda: order(self.ctx, "kill", "-s", "SIGKILL", self.ctx.unit),
                 lost=self.lost,
             )
         self.stop_deadline = self.clock() + limit

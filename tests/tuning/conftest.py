@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
 from testhost_fixture import TestHost
 

@@ -22,8 +22,8 @@ from tuning.surveys import (
 from ddtui.engine import evidence
 from ddtui.engine.flags import Flag, FlagTable
 from ddtui.profile import Connection, Knob, Profile, Service
-from ddtui.tuning import verdicts
 from ddtui.tuning import survey as surveys
+from ddtui.tuning import verdicts
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Layer, Op, Reading, Status, Turn, Verdict
 from ddtui.tuning.survey import Survey
