@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, cast
 from ddtui.bench import burst as bursts
 from ddtui.bench import kept
 from ddtui.bench.model import Burst, BurstSpec
-from ddtui.bench.target import Target
 from ddtui.engine import log
 from ddtui.host import journal
 from ddtui.host.base import Asker, Host, HostError, Link, LinkState, LoggedCommand
@@ -20,8 +19,9 @@ from ddtui.profile import Profile
 from ddtui.session import AskKill, JournalLine
 from ddtui.store.history import History
 from ddtui.store.model import HistoryError
-from ddtui.tuning import change, layers, plan, rollback
+from ddtui.tuning import change, plan, rollback
 from ddtui.tuning import survey as surveys
+from ddtui.tuning.aim import aim
 from ddtui.tuning.change import Stuck
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Plan, Progress, Turn
@@ -171,35 +171,15 @@ class LiveSession:
     # bursts
 
     async def burst(self, spec: BurstSpec) -> AsyncIterator[Burst]:
-        survey = await self._survey()
-        address = layers.address(self.ctx, survey)
-        host, port = address
-        unit = survey.unit.value
-        target = Target(
-            endpoint=await self.ctx.host.endpoint(port, host),
-            api_key=self.ctx.api_key,
-            host=self.ctx.host,
-            python=unit.python if unit is not None else None,
-            address=address,
-            rtt_ms=self.ctx.host.link.rtt_ms,
-            max_concurrency=self.profile.bench.max_concurrency,
-            vocab_size=survey.drafter.value.vocab_size if survey.drafter.value else None,
-            simulated=self.profile.simulated,
-        )
+        target = await aim(self.ctx, await self._survey())
         step = self._watch.state.step if self._watch is not None else None
-        latest: Burst | None = None
-        running = cast("AsyncGenerator[Burst, None]", bursts.run(spec, target, step=step))
-        try:
-            async with aclosing(running) as snapshots:
-                async for latest in snapshots:
-                    yield latest
-        finally:
-            if latest is not None and self._history is not None:
-                self._keep(latest)
+        async with aclosing(bursts.run(spec, target, step=step, on_end=self._keep)) as snapshots:
+            async for snapshot in snapshots:
+                yield snapshot
 
     def _keep(self, burst: Burst) -> None:
-        assert self._history is not None
-        self._history.save_burst(self.ctx.host.name, self.ctx.unit, kept.to_plain(burst))
+        if self._history is not None:
+            self._history.save_burst(self.ctx.host.name, self.ctx.unit, kept.to_plain(burst))
 
     async def earlier_bursts(self) -> Sequence[Burst]:
         if self._history is None:

@@ -7,7 +7,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -39,7 +39,8 @@ async def run(
     step: int | None = None,
     keep: Path | None = None,
     cancel: asyncio.Event | None = None,
-) -> AsyncIterator[Burst]:
+    on_end: Callable[[Burst], None] | None = None,
+) -> AsyncGenerator[Burst]:
     """Measure; yields a snapshot at every change, the last one DONE, CANCELLED or FAILED.
 
     `burst_id`: None: a new one. `keep`: folder for `<burst_id>.jsonl`; None: `data_dir()/bursts`. Setting
@@ -76,6 +77,8 @@ async def run(
         if not work.done():
             work.cancel()
             await asyncio.wait({work})
+        if on_end is not None:
+            on_end(made.burst)
 
 
 def _check(spec: BurstSpec, target: Target) -> None:
