@@ -115,7 +115,7 @@ def _object(data: bytes, path: str, warnings: list[str]) -> dict[str, Any]:
         text = _decode(data, warnings)
     except UnicodeDecodeError as error:
         raise DrafterError(
-            f"{path} is not UTF-8 text (byte {error.start}): is it a config.json at all?"
+            f"{path} is not UTF-8 text (byte {error.start}), so it is no config.json."
         ) from None
     try:
         raw = json.loads(text, parse_constant=lambda name: _not_finite(name, warnings))
@@ -389,6 +389,8 @@ def _layers(config: _Sliding) -> tuple[Layer, ...]:
             why = f"layer_types[{index}] is {kind}"
             if kind == SLIDING and not slides:
                 why += ", but " + ("sliding_window is not set" if config.window is None else _dropped(config))
+        elif config.reader.value("layer_types") is not None:
+            slides, why = False, "layer_types is not a list of texts"
         elif config.switchable and config.effective is not None:
             first = 28 if config.first is None else config.first  # Transformers' default
             slides = index >= first
