@@ -63,6 +63,7 @@ class Action:
     footer: int = 0
     shown: str = ""
     hide: bool = False  # not in the footer while it cannot be done
+    brief: str | None = None  # the label where there is little room
 
     @property
     def call(self) -> str:
@@ -89,6 +90,7 @@ ACTIONS: tuple[Action, ...] = (
         CHANGE | Needs.TURNS,
         Danger.INTERRUPTS,
         footer=10,
+        brief="apply",
         shown="↵",
     ),
     Action(
@@ -133,6 +135,7 @@ ACTIONS: tuple[Action, ...] = (
         CHANGE,
         Danger.INTERRUPTS,
         footer=21,
+        brief="back",
     ),
     Action(
         "burst",
@@ -319,7 +322,16 @@ ACTIONS: tuple[Action, ...] = (
     Action("bursts", "go to", "3", "bursts", "Every burst of this session with its numbers.", footer=82),
     Action("commands", "go to", "C", "command log", "Every command that ddtui ran on the host."),
     Action("help", "help", "question_mark", "help", "The keys of where you are.", footer=90, shown="?"),
-    Action("palette", "help", "ctrl+p,colon", "palette", "Every action by name.", footer=91, shown="^p"),
+    Action(
+        "palette",
+        "help",
+        "ctrl+p,colon",
+        "palette",
+        "Every action by name.",
+        footer=91,
+        brief="",
+        shown="^p",
+    ),
     Action("theme", "view", "T", "theme", "Choose a theme."),
     Action("quit", "help", "q,ctrl+q", "quit", "Leave ddtui; nothing on the host changes.", footer=92),
 )

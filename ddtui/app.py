@@ -258,6 +258,11 @@ class DdtuiApp(App[int]):
     def action_bursts(self) -> None:
         self._go("bursts")
 
+    def action_filter(self) -> None:
+        """From a screen without a journal: on the one that has it."""
+        self._go("logs")
+        self.call_after_refresh(self.act, "filter")
+
     def action_commands(self) -> None:
         from ddtui.screens.commands import CommandLog
 

@@ -16,7 +16,7 @@ from typing import Literal, TypeVar, cast
 
 from ddtui.actions import Action, why_not
 from ddtui.bench.model import Burst, BurstSpec, BurstState
-from ddtui.host.base import Asker, Link, LinkState, LoggedCommand
+from ddtui.host.base import Asker, Link, LinkState, LoggedCommand, NotPermitted
 from ddtui.profile import Knob, KnobKind, Profile
 from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import Op, Phase, Progress, Turn
@@ -24,6 +24,7 @@ from ddtui.view import ChangeKind, ChangeView, TuneView, View, next_value
 from ddtui.widgets.journal_store import JournalStore
 
 T = TypeVar("T")
+AGAIN = 3.0  # seconds before something that ended is begun again
 KEPT_COMMANDS = 2000
 KEPT_BURSTS = 50
 
@@ -161,13 +162,28 @@ class Desk:
         await self.session.connect(asker)
 
     async def watch(self) -> None:
-        await self.session.watch()
+        """Keep reading until cancelled. What fails is told, and tried again."""
+        while True:
+            try:
+                await self.session.watch()
+            except Exception as error:
+                self.tell("error", "reading the host", said(error))
+            await asyncio.sleep(AGAIN)
 
     async def follow_journal(self) -> None:
-        """Fill the store until cancelled."""
-        async with _closing(self.session.journal()) as lines:
-            async for batch in lines:
-                self.store.append(batch)
+        """Fill the store until cancelled. What fails is told, and tried again unless it is not permitted."""
+        while True:
+            try:
+                async with _closing(self.session.journal()) as lines:
+                    async for batch in lines:
+                        self.store.append(batch)
+            except NotPermitted as error:
+                self.mark(f"the journal cannot be read: {said(error)}")
+                return
+            except Exception as error:
+                self.mark(f"the journal stopped: {said(error)}")
+                self.tell("error", "journal", said(error))
+            await asyncio.sleep(AGAIN)
 
     async def load_bursts(self) -> None:
         """What the history has of this host."""
@@ -195,7 +211,7 @@ class Desk:
             raise
         except Exception as error:
             progress = replace(
-                progress, phase=Phase.FAILED, failure=str(error), advice=getattr(error, "hint", "") or None
+                progress, phase=Phase.FAILED, failure=said(error), advice=getattr(error, "hint", "") or None
             )
         finally:
             progress = replace(progress, elapsed=max(progress.elapsed, self.now() - started))
@@ -224,9 +240,9 @@ class Desk:
             raise
         except Exception as error:
             if latest is not None:
-                latest = replace(latest, state=BurstState.FAILED, text=str(error), cell=None)
+                latest = replace(latest, state=BurstState.FAILED, text=said(error), cell=None)
                 self._show_burst(latest)
-            self.tell("error", "burst", str(error))
+            self.tell("error", "burst", said(error))
         finally:
             self.mark(f"burst {latest.state}" if latest is not None else "burst did not start")
             if latest is not None and latest.state is BurstState.DONE:
@@ -239,6 +255,11 @@ class Desk:
 
     def _keep_bursts(self, bursts: tuple[Burst, ...]) -> None:
         self.publish(replace(self.view, bursts=bursts[:KEPT_BURSTS]))
+
+
+def said(error: BaseException) -> str:
+    """An exception in words."""
+    return str(error) or type(error).__name__
 
 
 def _closing(iterator: AsyncIterator[T]) -> aclosing[AsyncGenerator[T, None]]:

@@ -25,7 +25,7 @@ DARK = Theme(
         "border": "#5fb3f9",
         "border-blurred": "#2d3947",
         "footer-key-foreground": "#5fb3f9",
-        "block-cursor-background": "#24405a",
+        "block-cursor-background": "#1f3549",
         "block-cursor-foreground": "#f2f6fa",
         "block-cursor-text-style": "none",
         "block-cursor-blurred-background": "#1b2530",

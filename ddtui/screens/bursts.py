@@ -51,9 +51,27 @@ class PointTable(Pane):
     def __init__(self) -> None:
         super().__init__("Points", id="points")
 
+        self._burst: Burst | None = None
+
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(id="point-lines", markup=False)
+
+    def show(self, burst: Burst | None) -> None:
+        self._burst = burst
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        burst, lines = self._burst, self.query_one("#point-lines", Static)
+        if burst is None:
+            lines.update(Content.styled("no burst yet: x measures this step", "$muted"))
+            return
+        self.set_title(f"Burst {burst.id}")
+        self.set_state("simulated" if burst.simulated else "")
+        lines.update(point_lines(burst, max(30, self.content_size.width - 1)))
 
 
 class BurstsScreen(ConsoleScreen):
@@ -66,8 +84,12 @@ class BurstsScreen(ConsoleScreen):
         ("k", "move(-1)", "up"),
     ]
     DEFAULT_CSS = """
-    BurstsScreen #burst-list { width: 38; }
-    BurstsScreen #points { width: 1fr; }
+    BurstsScreen {
+        #burst-list { width: 38; }
+        #points { width: 1fr; }
+        .-stacked > Horizontal { layout: vertical; }
+        .-stacked #burst-list { width: 1fr; height: 7; }
+    }
     """
 
     def __init__(self, desk: Desk) -> None:
@@ -103,19 +125,12 @@ class BurstsScreen(ConsoleScreen):
         self._draw_points()
 
     def on_resize(self) -> None:
-        self._draw_points()
+        self.query_one(PaneRow).set_class(self.size.width < 110, "-stacked")
 
     def _draw_points(self) -> None:
-        lines = self.points.query_one("#point-lines", Static)
         index = self.options.highlighted
-        if not self._bursts or index is None or index >= len(self._bursts):
-            lines.update(Content.styled("no burst yet: x measures this step", "$muted"))
-            return
-        burst = self._bursts[index]
-        self.points.set_title(f"Burst {burst.id}")
-        simulated = "simulated" if burst.simulated else ""
-        self.points.set_state(simulated)
-        lines.update(point_lines(burst, max(30, self.points.content_size.width - 1)))
+        known = index is not None and index < len(self._bursts)
+        self.points.show(self._bursts[index] if known and index is not None else None)
 
     def action_move(self, by: int) -> None:
         if by > 0:
@@ -142,7 +157,7 @@ def summary(burst: Burst) -> Content:
 COLUMNS: tuple[tuple[str, int], ...] = (
     ("C", 4),
     ("ctx", 6),
-    ("tok/s [95 %]", 22),
+    ("tok/s [95 %]", 26),
     ("accept", 15),
     ("per user", 15),
     ("TTFT ms", 15),

@@ -29,7 +29,9 @@ class FlagDialog(Dialog[Turn]):
     DEFAULT_CSS = """
     FlagDialog {
         & > .box { width: 78; }
-        #found { height: 8; margin-top: 1; border: none; padding: 0; background: transparent; scrollbar-size: 1 1; }
+        #found {
+            height: 8; margin-top: 1; border: none; padding: 0; background: transparent; scrollbar-size: 1 1;
+        }
         #found > .option-list--option { padding: 0; }
     }
     """
@@ -70,7 +72,9 @@ class FlagDialog(Dialog[Turn]):
         found = [row for row in self._known if all(word in row.flag.lower() for word in words)]
         found.sort(key=lambda row: (not row.flag.startswith(f"--{typed}"), row.in_unit is None, row.flag))
         options = self.query_one("#found", OptionList)
-        options.set_options(Option(flag_offer(row, 72), id=row.flag) for row in found[:100])
+        options.set_options(
+            Option(flag_offer(row, max(30, options.size.width - 2)), id=row.flag) for row in found[:100]
+        )
         options.highlighted = 0 if found else None
 
     def action_choose(self, by: int) -> None:

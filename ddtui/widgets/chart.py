@@ -240,15 +240,19 @@ def _plot(job: Job, height: int) -> str:
     if job.cursor is not None:
         at = math.log2(job.cursor)
         plotext.plot([at, at], [bottom, top], marker="┊", color=job.faint)
-    for series, marker, colour in _look(job):
-        points = [(math.log2(mark.x), mark) for mark in series.marks]
-        if not points:
-            continue
-        if len(points) > 1:
-            plotext.plot([x for x, _ in points], [m.y for _, m in points], marker="braille", color=colour)
+    drawn = [
+        ([(math.log2(mark.x), mark) for mark in series.marks], marker, colour)
+        for series, marker, colour in _look(job)
+        if series.marks
+    ]
+    for points, _, colour in drawn:
         for x, mark in points:
             if mark.low is not None and mark.high is not None and mark.high > mark.low:
                 plotext.plot([x, x], [mark.low, mark.high], marker="│", color=colour)
+    for points, _, colour in drawn:
+        if len(points) > 1:
+            plotext.plot([x for x, _ in points], [m.y for _, m in points], marker="braille", color=colour)
+    for points, marker, colour in drawn:
         plotext.scatter([x for x, _ in points], [m.y for _, m in points], marker=marker, color=colour)
     return str(plotext.build()).rstrip("\n")
 

@@ -80,8 +80,8 @@ def nice_ticks(low: float, high: float, most: int) -> list[float]:
     """At most `most` (at least 2) round values that cover low..high."""
     if not (math.isfinite(low) and math.isfinite(high)):
         return []
-    if high <= low:
-        high = low + (abs(low) or 1.0)
+    if high - low <= 1e-6 * max(1.0, abs(low)):  # no range to speak of
+        high = low + max(abs(low), 1e-3)
     most = max(2, most)
     rough = (high - low) / max(1, most - 1)
     magnitude = 10.0 ** math.floor(math.log10(rough))

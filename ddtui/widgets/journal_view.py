@@ -132,7 +132,7 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
         if store.version == self._version or not self.screen.is_active or not self.size.width:
             return
         self._version = store.version
-        if self._base < store.rewritten < self._end and store.rewritten >= store.base:
+        if self._base <= store.rewritten < self._end and store.rewritten >= store.base:
             self._end = store.rewritten
             if self.matches and self.matches[-1] >= store.rewritten:
                 self.matches.pop()

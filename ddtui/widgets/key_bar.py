@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.widget import Widget
@@ -29,35 +31,17 @@ class KeyBar(Widget):
         self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
 
     def render(self) -> Content:
-        width = self.size.width
-        chosen: list[tuple[Action, str, str | None]] = []
-        used = 0
-        seen: set[str] = set()
-        everything = sorted(
-            (item for item in self._actions() if not (item[0].hide and item[2])),
-            key=lambda item: (item[2] is not None and item[0].footer >= 20, item[0].footer),
-        )
-        always = [item for item in everything if item[0].id in ALWAYS]
-        room = width - sum(_length(item) for item in always)
-        for item in [item for item in everything if item[0].id not in ALWAYS]:
-            if used + _length(item) <= room and item[1] not in seen:
-                seen.add(item[1])
-                used += _length(item)
-                chosen.append(item)
-        chosen.sort(key=lambda item: item[0].footer)
         parts: list[Content | str] = []
         self._spans = []
         at = 0
-        for action, key, why in [*chosen, *always]:
+        for key in fitted(self._actions(), self.size.width):
             parts += [
-                Content.styled(key, "$faint" if why else "bold $footer-key-foreground"),
-                " ",
-                Content.styled(cut(action.label, 20), "$faint" if why else "$foreground"),
+                Content.styled(key.written, "$faint" if key.why else "bold $footer-key-foreground"),
+                Content.styled(f" {key.label}" if key.label else "", "$faint" if key.why else "$foreground"),
                 "  ",
             ]
-            end = at + _length((action, key, why))
-            self._spans.append((at, end, action.id))
-            at = end
+            self._spans.append((at, at + key.cells, key.action.id))
+            at += key.cells
         return Content.assemble(*parts)
 
     def on_click(self, event: events.Click) -> None:
@@ -69,5 +53,39 @@ class KeyBar(Widget):
 ALWAYS = ("help", "palette")
 
 
-def _length(item: tuple[Action, str, str | None]) -> int:
-    return len(item[1]) + 1 + len(cut(item[0].label, 20)) + 2
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One entry of the footer; `why` it cannot be used now."""
+
+    action: Action
+    written: str
+    why: str | None
+    label: str
+
+    @property
+    def cells(self) -> int:
+        return cell_len(self.written) + (1 + cell_len(self.label) if self.label else 0) + 2
+
+
+def fitted(actions: Sequence[tuple[Action, str, str | None]], width: int) -> list[Key]:
+    """The entries for this width, in the footer's order: short labels before any is left out."""
+    shown = [item for item in actions if not (item[0].hide and item[2])]
+    keys = [Key(action, written, why, cut(action.label, 20)) for action, written, why in shown]
+    brief = [replace(key, label=key.label if key.action.brief is None else key.action.brief) for key in keys]
+    first = [key for key in keys if key.action.footer <= FIRST or key.action.id in ALWAYS]
+    if sum(key.cells for key in first) - 2 > width:
+        keys = brief
+    always = sorted((key for key in keys if key.action.id in ALWAYS), key=lambda key: key.action.footer)
+    room = width + 2 - sum(key.cells for key in always)
+    chosen: list[Key] = []
+    wanted = (key for key in keys if key.action.id not in ALWAYS)
+    for key in sorted(
+        wanted, key=lambda key: (key.why is not None and key.action.footer > FIRST, key.action.footer)
+    ):
+        if key.cells <= room:
+            room -= key.cells
+            chosen.append(key)
+    return [*sorted(chosen, key=lambda key: key.action.footer), *always]
+
+
+FIRST = 22  # the place in the footer up to which keys stay even if they cannot be used now

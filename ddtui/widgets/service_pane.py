@@ -23,7 +23,10 @@ class ServicePane(Pane):
         #service-word { height: auto; display: none; color: $warning; }
         #service-word.-shown { display: block; }
         #flags-head { color: $muted; height: 1; margin-top: 1; }
-        #flags { height: 1fr; min-height: 1; border: none; padding: 0; background: transparent; }
+        #flags {
+            height: 1fr; min-height: 1; border: none; padding: 0; background: transparent;
+            scrollbar-size: 1 1;
+        }
         #flags > .option-list--option { padding: 0; }
         &.-short #flags-head { margin-top: 0; }
     }

@@ -51,7 +51,9 @@ def strip(view: View, width: int, now: float) -> Content:
     """The strip for this width."""
     tune = view.tune
     left: list[tuple[int, Content]] = [(9, Content.styled("ddtui", "bold $primary"))]
-    left.append((0, link(tune.link, view.profile.connection.host, now)))
+    left.append((0, link(tune.link, view.profile.name, now)))
+    if view.profile.connection.host != view.profile.name:
+        left.append((10, Content.styled(view.profile.connection.host, "$muted")))
     service = tune.service
     left.append((5, Content.styled(service.unit or view.profile.service.unit, "$foreground")))
     if service.active is not None:

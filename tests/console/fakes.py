@@ -82,7 +82,9 @@ FLAGS = (
     FlagRow("--model-path", "/data/models/Kimi-K2.6", "/data/models/Kimi-K2.6"),
     FlagRow("--tp-size", "8", "8"),
     FlagRow("--speculative-algorithm", "DDTREE", "DDTREE"),
-    FlagRow("--speculative-draft-model-path", "/data/models/Kimi-K2.6-DFlash", "/data/models/Kimi-K2.6-DFlash"),
+    FlagRow(
+        "--speculative-draft-model-path", "/data/models/Kimi-K2.6-DFlash", "/data/models/Kimi-K2.6-DFlash"
+    ),
     FlagRow("--speculative-ddtree-budget", "8", "8"),
     FlagRow("--speculative-ddtree-topk-cap", "4", "4"),
     FlagRow("--mem-fraction-static", "0.85", "0.88"),
@@ -101,22 +103,45 @@ VERDICTS = (
         "2048",
         "The config slides 5 of 6 layers at 2048 tokens; SGLang 0.5.11 does not read that.",
         (
-            Evidence(Layer.DRAFTER, "sliding_window 2048, layer_types 5 sliding and 1 full", "/data/models/Kimi-K2.6-DFlash/config.json"),
+            Evidence(
+                Layer.DRAFTER,
+                "sliding_window 2048, layer_types 5 sliding and 1 full",
+                "/data/models/Kimi-K2.6-DFlash/config.json",
+            ),
             Evidence(Layer.ENGINE, "0.5.11 does not read layer_types of a DFlash drafter", "/opt/sglang"),
             Evidence(Layer.JOURNAL, "no line says a draft window", "12:00:41"),
         ),
         next=(NextAction("turn", "set the window flag to 2048", {"knob": "window", "value": "2048"}),),
     ),
-    Verdict("budget", "budget", Status.IN_FORCE, "8", "Unit, process and server agree.", (
-        Evidence(Layer.UNIT, "--speculative-ddtree-budget 8", "sglang-k26-ddtree.service:14"),
-        Evidence(Layer.SERVER, "speculative_ddtree_budget = 8", "GET /server_info"),
-    )),
-    Verdict("topk", "topk", Status.IN_FORCE, "4", "Unit, process and server agree.", (
-        Evidence(Layer.SERVER, "speculative_ddtree_topk_cap = 4", "GET /server_info"),
-    )),
-    Verdict("window.flag", "draft window: the flag", Status.UNKNOWN, None, "The flag is absent and nothing was measured.", (
-        Evidence(Layer.UNIT, "--speculative-dflash-draft-window-size is absent"),
-    ), settle="a burst at long context, with and without the flag", next=(NextAction("burst", "run a burst"),)),
+    Verdict(
+        "budget",
+        "budget",
+        Status.IN_FORCE,
+        "8",
+        "Unit, process and server agree.",
+        (
+            Evidence(Layer.UNIT, "--speculative-ddtree-budget 8", "sglang-k26-ddtree.service:14"),
+            Evidence(Layer.SERVER, "speculative_ddtree_budget = 8", "GET /server_info"),
+        ),
+    ),
+    Verdict(
+        "topk",
+        "topk",
+        Status.IN_FORCE,
+        "4",
+        "Unit, process and server agree.",
+        (Evidence(Layer.SERVER, "speculative_ddtree_topk_cap = 4", "GET /server_info"),),
+    ),
+    Verdict(
+        "window.flag",
+        "draft window: the flag",
+        Status.UNKNOWN,
+        None,
+        "The flag is absent and nothing was measured.",
+        (Evidence(Layer.UNIT, "--speculative-dflash-draft-window-size is absent"),),
+        settle="a burst at long context, with and without the flag",
+        next=(NextAction("burst", "run a burst"),),
+    ),
 )
 
 
@@ -152,7 +177,9 @@ def make_view(**changes: object) -> TuneView:
         "verdicts": VERDICTS,
         "known_flags": (
             FlagRow("--max-running-requests", None, None, help="The maximum number of running requests."),
-            FlagRow("--mem-fraction-static", None, None, help="Fraction of the memory used for static allocation."),
+            FlagRow(
+                "--mem-fraction-static", None, None, help="Fraction of the memory used for static allocation."
+            ),
         ),
         "step": 7,
         "surveyed": True,
@@ -172,9 +199,18 @@ def decode_line(at: float, rate: float, accept: float, running: int = 8) -> Jour
 def journal(count: int = 60) -> list[JournalLine]:
     lines = [
         JournalLine(NOW - 7980, "Started sglang-k26-ddtree.service - SGLang with DDTree."),
-        JournalLine(NOW - 7970, "[2026-05-28 09:47:10] Attention backend not specified. Use triton backend by default."),
-        JournalLine(NOW - 7969, "[2026-05-28 09:47:11] WARNING  Overlap scheduler is disabled when using DFLASH speculative decoding."),
-        JournalLine(NOW - 7900, "[2026-05-28 09:48:10] KV Cache is allocated. #tokens: 1551735, K size: 34.73 GB, V size: 34.73 GB"),
+        JournalLine(
+            NOW - 7970,
+            "[2026-05-28 09:47:10] Attention backend not specified. Use triton backend by default.",
+        ),
+        JournalLine(
+            NOW - 7969,
+            "[2026-05-28 09:47:11] WARNING  Overlap scheduler is disabled when using DFLASH speculative decoding.",
+        ),
+        JournalLine(
+            NOW - 7900,
+            "[2026-05-28 09:48:10] KV Cache is allocated. #tokens: 1551735, K size: 34.73 GB, V size: 34.73 GB",
+        ),
         JournalLine(NOW - 7850, "[2026-05-28 09:49:10] The server is fired up and ready to roll!"),
     ]
     for i in range(count):
@@ -367,7 +403,12 @@ class FakeSession:
 
 
 STARTING = Progress(
-    Phase.STARTING, "capturing CUDA graphs, batch size 24", 0.62, 4.0, elapsed=7.0, change="20260528T120000-ab12"
+    Phase.STARTING,
+    "capturing CUDA graphs, batch size 24",
+    0.62,
+    4.0,
+    elapsed=7.0,
+    change="20260528T120000-ab12",
 )
 FAILED = Progress(
     Phase.ROLLED_BACK,
