@@ -73,7 +73,7 @@ class Machine:
         self.free -= self.weight_gb
 
     def load_drafter(self) -> float:
-        """GB of the drafter's weights. Raises ValueError where it does not fit the target, and OutOfMemory."""
+        """GB of the drafter's weights. Raises ValueError where it does not fit the target, OutOfMemory."""
         assert self.drafter is not None
         size = self.drafter.weight_bytes / self.server_args.tp_size
         if self.algorithm.is_dflash():

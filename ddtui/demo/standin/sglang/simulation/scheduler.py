@@ -110,6 +110,7 @@ class Scheduler:
             if self.idle or self.hung:
                 self._wake.clear()
                 await self._wake.wait()
+                self._deadline = asyncio.get_running_loop().time()
                 continue
             if self._can_prefill():
                 await self._prefill()
@@ -119,9 +120,8 @@ class Scheduler:
                 await asyncio.sleep(0.005)  # the queue's first does not fit: it waits for memory
 
     async def _spend(self, milliseconds: float) -> None:
-        """Let a forward pass take its time, on a clock that does not drift."""
-        loop = asyncio.get_running_loop()
-        now = loop.time()
+        """Let a forward pass take its time; a late end shortens the next, so the clock does not drift."""
+        now = asyncio.get_running_loop().time()
         self._deadline = max(self._deadline, now - 0.02) + milliseconds / 1000.0 / SWITCHES.speed
         await asyncio.sleep(max(0.0, self._deadline - now))
 

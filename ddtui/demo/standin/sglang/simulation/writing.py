@@ -115,6 +115,71 @@ class {Noun}:
             self._{noun}s[{noun}.name] = {noun}
             self._changed.notify_all()
         return {noun}""",
+    '''def {verb}_pairs({noun}s, {field}):
+    """Yield neighbouring {noun}s whose {field} differs by more than {small}."""
+    previous = None
+    for {noun} in {noun}s:
+        if previous is not None and abs({noun}.{field} - previous.{field}) > {small}:
+            yield previous, {noun}
+        previous = {noun}''',
+    """class {Noun}Store:
+    def __init__(self, path, {field}={number}):
+        self.path = Path(path)
+        self.{field} = {field}
+
+    def load(self):
+        try:
+            text = self.path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return []
+        return [json.loads(line) for line in text.splitlines()[-self.{field}:]]""",
+    '''def {verb}_tree(root):
+    """Walk the {noun} tree, {adjective} nodes first."""
+    stack, seen = [root], set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            raise RecursionError("a {noun} holds itself")
+        seen.add(id(node))
+        yield node
+        stack.extend(child for child in node.children if child.{field} < {number})''',
+    """def find_{field}({noun}s, target):
+    low, high = 0, len({noun}s)
+    while low < high:
+        middle = (low + high) // 2
+        if {noun}s[middle].{field} < target:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < len({noun}s) and {noun}s[low].{field} == target else -1""",
+    """def format_{noun}({noun}, width={small}):
+    name = {noun}.name[:width].ljust(width)
+    share = {noun}.{field} / max({noun}.{field2}, 1)
+    marks = "#" * int(share * {small})
+    return f"{{name}} {{share:6.2f}} {{marks}}" """,
+    """@pytest.mark.parametrize("{field}", [0, {small}, {number}])
+def test_{noun}_accepts_any_{field}({field}):
+    {noun} = make_{noun}({field}={field})
+    assert {noun}.{field} == {field}
+    with pytest.raises(ValueError):
+        make_{noun}({field}=-1)""",
+    """def retry_{verb}(action, attempts={small}, delay=0.{small}):
+    for left in range(attempts - 1, -1, -1):
+        try:
+            return action()
+        except TimeoutError as error:
+            if not left:
+                raise RuntimeError("the {adjective} {noun} never answered") from error
+            time.sleep(delay * (attempts - left))""",
+    """def count_{noun}s(lines):
+    totals = collections.Counter()
+    for number, line in enumerate(lines, start=1):
+        head, _, rest = line.partition(":")
+        if head.strip() == "{noun}":
+            totals[rest.strip() or "{adjective}"] += 1
+        elif head.startswith("#"):
+            continue
+    return totals.most_common({small})""",
     """def {verb}_intervals(intervals):
     merged = []
     for start, end in sorted(intervals):
