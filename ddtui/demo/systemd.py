@@ -152,8 +152,7 @@ class Manager:
             self.log.job(unit, STOPPING, f"Stopping {unit.title}...", "stop", number)
             unit.stopping = True
             unit.enter("deactivating", "stop-sigterm", self.clock.now())
-            if unit.spawned:
-                unit.spawned.signal(unit.definition.kill_signal)
+            unit.signal(unit.definition.kill_signal)
         await self._until_gone(unit)
         self.log.job(unit, STOPPED, f"Stopped {unit.title}.", kind, number)
 
@@ -166,8 +165,7 @@ class Manager:
             killing = f"{unit.name}: Killing process {unit.main_pid} (python3) with signal SIGKILL."
             self.log.unit(unit, killing, 5)
             unit.killed_late, unit.sub = True, "stop-sigkill"
-            if unit.spawned:
-                unit.spawned.signal(signal.SIGKILL)
+            unit.signal(signal.SIGKILL)
             await unit.gone.wait()
 
     def kill(self, name: str, number: int) -> None:
@@ -175,11 +173,11 @@ class Manager:
         unit = self.units.get(name)
         if unit is None:
             raise JobFailed(f"Failed to kill unit {name}: Unit {name} not loaded.")
-        if unit.spawned is None:
+        if unit.gone.is_set():
             return
         what = f"Sent signal {signal.Signals(number).name} to main process {unit.main_pid} (python3)"
         self.log.unit(unit, f"{name}: {what} on client request.")
-        unit.spawned.signal(number)
+        unit.signal(number)
 
     def reset_failed(self, name: str) -> None:
         """Forget that it failed, and how often it was started. Raises JobFailed."""
@@ -221,6 +219,7 @@ class Manager:
         unit.exec_started, unit.exec_exited = process.started, 0.0
         unit.commands_started = unit.definition.commands
         unit.gone.clear()
+        unit.pending.clear()
         unit.enter("active", "running", self.clock.now())
         self.log.job(unit, STARTED, f"Started {unit.title}.", "start", number)
         refused = refusal(self.files, unit, process)
@@ -245,8 +244,8 @@ class Manager:
             self.log.child(unit, process, f"{unit.name}: Failed to execute {process.exe}: {error.strerror}")
             self._main_ended(unit, CLD_EXITED, 203)
             return
-        if unit.stopping:  # a stop came while it was being started
-            spawned.signal(unit.definition.kill_signal)
+        for number in unit.pending:
+            spawned.signal(number)
         code = await spawned.ended()
         self._main_ended(unit, CLD_KILLED if code < 0 else CLD_EXITED, abs(code))
 
@@ -328,8 +327,8 @@ class Manager:
             for task in (unit.timer, unit.job):
                 if task:
                     task.cancel()
-            if unit.spawned:
-                unit.spawned.signal(signal.SIGKILL)
+            unit.stopping = True  # and not to be restarted
+            unit.signal(signal.SIGKILL)
         running = tuple(self._background)
         if running:
             await asyncio.wait(running, timeout=3.0)

@@ -59,6 +59,7 @@ class Unit:
     exec_exited: float = 0.0
     times: Times = field(default_factory=Times)
     spawned: Spawned | None = None
+    pending: list[int] = field(default_factory=list)  # signals that came before it was spawned
     stopping: bool = False
     killed_late: bool = False  # by SIGKILL after the stop timed out
     gone: asyncio.Event = field(default_factory=asyncio.Event)  # the main process ended and was dealt with
@@ -79,6 +80,13 @@ class Unit:
     @property
     def command_ignores_failure(self) -> bool:
         return bool(self.definition.commands) and self.definition.commands[0].ignore_failure
+
+    def signal(self, number: int) -> None:
+        """Send the main process a signal, as soon as there is one."""
+        if self.spawned:
+            self.spawned.signal(number)
+        else:
+            self.pending.append(number)
 
     def restarts_itself(self) -> bool:
         """Whether Restart= says so for the present result."""
