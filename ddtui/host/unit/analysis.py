@@ -61,6 +61,7 @@ class Analysis:
     warnings: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     environment_files: frozenset[str] = field(default_factory=frozenset)
+    assigned: Environment = field(default_factory=dict)  # what Environment= lines set, files or not
 
     def setting_at(self, mark: Mark) -> Assignment | None:
         """The assignment of a unit file in which a character stands."""
@@ -179,6 +180,7 @@ class _Analyst:
         self.finder = Finder(tree, service)
         self.warnings: list[str] = []
         self.problems: list[str] = []
+        self.assigned: Environment = {}
 
     def value(self, key: str) -> str | None:
         setting = self.merged.last(key)
@@ -280,6 +282,7 @@ class _Analyst:
         )
         self.warnings += warnings
         self.problems += [] if self.tree.wanted else problems
+        self.assigned = dict(found)
         found |= from_files
         for setting in self.merged.settings("UnsetEnvironment"):
             environment.unset(found, setting, self.specifiers)
@@ -387,6 +390,7 @@ class _Analyst:
             tuple(dict.fromkeys(self.warnings)),
             tuple(dict.fromkeys(self.problems)),
             files,
+            self.assigned,
         )
 
     def config(self, launch: Launch) -> Config | None:

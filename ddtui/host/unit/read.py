@@ -61,6 +61,7 @@ class UnitReading:
     effective_flags: Mapping[str, Value] | None = None  # with those of SGLang's --config file
     not_in_force: Mapping[str, Value] = field(default_factory=dict)  # stands in a file, is ignored
     env: Mapping[str, str] = field(default_factory=dict)  # from the unit
+    unit_environment: Mapping[str, str] = field(default_factory=dict)  # of Environment= lines alone
     launch_env: Mapping[str, str] = field(default_factory=dict)  # set further in, by a script or a wrapper
     drop_ins: tuple[str, ...] = ()  # those that count, in the order they are applied
     secrets: tuple[str, ...] = ()  # "argv: --api-key", "env: HF_TOKEN"
@@ -134,6 +135,7 @@ def reading_of(tree: Tree, found: Analysis, asked: str, knobs: tuple[str, ...] =
         effective_flags=effective,
         not_in_force=ignored,
         env=env,
+        unit_environment={n: v.text for n, v in found.assigned.items()},
         launch_env=set_within,
         drop_ins=tuple(f.path for f in merged.drop_ins),
         secrets=secret_names.find(
