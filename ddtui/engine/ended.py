@@ -95,7 +95,7 @@ _LINES = [
             r"Initialization failed\. warmup error",
             Cause.WARM_UP,
             "The model was loaded, and the first request failed: {line}",
-            "Read the traceback that follows it; a kernel that does not fit this GPU is the usual cause.",
+            "A kernel that does not fit this GPU is the usual cause: try another attention backend.",
         ),
         (
             r"memory capacity is unbalanced",

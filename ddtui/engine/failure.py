@@ -41,16 +41,18 @@ def explain(
     found = _find(scene) or ended.by_systemd(scene, result, exit_status)
     if found is None and timed_out:
         found = _too_slow(scene)
-    failed = result not in (None, "", "success") or (active_state == "failed")
-    if found is None and failed and not scene.stopping:
-        found = _unexplained(scene, result, exit_status)
-    if found is None and result == "start-limit-hit":
+    quick = scene.lines_with("start request repeated too quickly")
+    limited = result == "start-limit-hit" or (bool(quick) and active_state == "failed")
+    if found is None and limited:
         found = Found(
             Cause.START_LIMIT,
             "systemd refuses to start the service: it was started too often in a short time.",
-            scene.lines_with("start request repeated too quickly") or (),
+            quick,
             "Reset the counter (systemctl reset-failed) and start once; ddtui does that before every start.",
         )
+    failed = result not in (None, "", "success") or active_state == "failed"
+    if found is None and failed and not scene.stopping:
+        found = _unexplained(scene, result, exit_status)
     if found is None and restarts and active_state == "activating" and not scene.ready:
         found = Found(
             Cause.CRASH_LOOP,
@@ -58,19 +60,20 @@ def explain(
             scene.last_lines(),
             "Read the journal of the start before this one.",
         )
-    return _failure(found, result, restarts, active_state) if found else None
+    looping = restarts if active_state == "activating" else 0
+    return _failure(found, limited=limited, looping=looping) if found else None
 
 
-def _failure(found: Found, result: str | None, restarts: int, active_state: str | None) -> Failure:
+def _failure(found: Found, *, limited: bool, looping: int) -> Failure:
     advice = found.advice
     if found.kind not in (Cause.START_LIMIT, Cause.CRASH_LOOP):
-        if result == "start-limit-hit":
+        if limited:
             advice += (
                 " systemd has also given up after too many starts: reset-failed comes before the next one."
             )
-        elif restarts and active_state == "activating":
+        elif looping:
             advice += (
-                f" systemd keeps restarting it meanwhile ({restarts} times so far): stop the service first."
+                f" systemd keeps restarting it meanwhile ({looping} times so far): stop the service first."
             )
     evidence = tuple(redact.redact(line.strip("\r\n")) for line in found.evidence)
     return Failure(found.kind, redact.redact(found.cause), evidence, advice, found.flag, found.value)

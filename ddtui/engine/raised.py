@@ -45,6 +45,14 @@ def exception(scene: Scene) -> Found | None:
     """The first traceback is the cause; those of other ranks and of the launcher echo it."""
     fatal = [block for block in scene.blocks if _fatal(scene, block)]
     for block in fatal[:1]:
+        if "warmup error" in block.lines[0].text:
+            why = sentence(f"{block.type}: {block.message}")
+            return Found(
+                Cause.WARM_UP,
+                f"The model is loaded, and the first request failed: {why}",
+                block.evidence,
+                "A kernel that does not fit this GPU is the usual cause: try another attention backend.",
+            )
         for pattern, make in _EXCEPTIONS:
             match = pattern.search(f"{block.type}: {block.message}")
             if match:

@@ -10,7 +10,7 @@ from pathlib import Path
 from ddtui.engine import installation
 from ddtui.engine.installation import Installation
 
-ADD_ARGUMENT = '''
+ADD_ARGUMENT = """
 import argparse, dataclasses, json
 from typing import Optional
 
@@ -44,9 +44,9 @@ class ServerArgs:
         parser.add_argument("--speculative-draft-model-path", "--speculative-draft-model", type=str)
         parser.add_argument("--speculative-dflash-draft-window-size", type=int, default=None)
 {more}
-'''
+"""
 
-ANNOTATED = '''
+ANNOTATED = """
 from __future__ import annotations
 import argparse, dataclasses
 from typing import List, Literal, Optional
@@ -75,15 +75,15 @@ class ServerArgs:
             "--speculative-dflash-draft-window-size", type=int, dest="speculative_draft_window_size",
             action=DeprecatedAliasStoreAction, new_flag="--speculative-draft-window-size", help=argparse.SUPPRESS,
         )
-'''
+"""
 
-ACTIONS = '''
+ACTIONS = """
 import argparse
 
 class DeprecatedAliasStoreAction(argparse.Action):
     def __init__(self, option_strings, dest, new_flag=None, **kwargs):
         super().__init__(option_strings, dest, **kwargs)
-'''
+"""
 
 DFLASH_MODEL = """
 class DFlashAttention:

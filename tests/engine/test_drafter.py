@@ -27,7 +27,9 @@ def config(**fields: Any) -> DrafterConfig:
         "block_size": 16,
         "dflash_config": {"mask_token_id": 4, "target_layer_ids": [1, 2, 3]},
     }
-    return drafter.parse(json.dumps({k: v for k, v in (base | fields).items() if v is not ...}).encode(), "c.json")
+    return drafter.parse(
+        json.dumps({k: v for k, v in (base | fields).items() if v is not ...}).encode(), "c.json"
+    )
 
 
 def test_the_captured_drafter_is_read_whole() -> None:
@@ -82,7 +84,9 @@ def test_other_model_types_have_no_switch_for_the_window() -> None:
 
 
 def test_fields_are_looked_up_as_sglang_does() -> None:
-    nested = config(block_size=16, dflash_config={"block_size": 8, "target_layer_ids": [0], "num_target_layers": 61})
+    nested = config(
+        block_size=16, dflash_config={"block_size": 8, "target_layer_ids": [0], "num_target_layers": 61}
+    )
     assert nested.block_size == 8 and nested.num_target_layers == 61
     top = config(dflash_config=..., target_layer_ids=[1, 5], mask_token_id=7)
     assert top.target_layer_ids == (1, 5) and top.mask_token_id == 7 and top.family is Family.DFLASH
@@ -94,7 +98,9 @@ def test_rope_in_its_new_spelling() -> None:
     read = config(rope_parameters={"rope_type": "yarn", "factor": 64.0, "rope_theta": 50000.0})
     assert (read.rope.theta, read.rope.kind, read.rope.factor) == (50000.0, "yarn", 64.0)
     assert read.rope.spelling == "rope_parameters"
-    by_kind = config(rope_parameters={"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}})
+    by_kind = config(
+        rope_parameters={"full_attention": {"rope_theta": 1e6}, "sliding_attention": {"rope_theta": 1e4}}
+    )
     assert by_kind.rope.theta == 1e6
     assert "rope_theta is 10000" in config(rope_theta=1e4, rope_parameters={"rope_theta": 1e6}).warnings[0]
 
@@ -133,7 +139,9 @@ def test_a_file_that_cannot_be_used_is_one_sentence_with_its_path(data: bytes, w
     with pytest.raises(DrafterError) as raised:
         drafter.parse(data, "/models/d/config.json")
     text = str(raised.value)
-    assert words in text and text.startswith("/models/d/config.json") and "\n" not in text and text.endswith(".")
+    assert (
+        words in text and text.startswith("/models/d/config.json") and "\n" not in text and text.endswith(".")
+    )
 
 
 def test_what_can_be_tolerated_is_read_with_a_warning() -> None:
@@ -144,7 +152,9 @@ def test_what_can_be_tolerated_is_read_with_a_warning() -> None:
     assert any("NaN" in warning for warning in nan.warnings)
     large = drafter.parse(json.dumps({"block_size": 16, "x": "y" * 5_000_000}).encode(), "c")
     assert large.block_size == 16 and "5.0 MB" in large.warnings[0]
-    wrong = config(num_hidden_layers="6", block_size="sixteen", use_sliding_window="yes", layer_types={"a": 1})
+    wrong = config(
+        num_hidden_layers="6", block_size="sixteen", use_sliding_window="yes", layer_types={"a": 1}
+    )
     assert wrong.num_hidden_layers == 6 and wrong.block_size is None
     named = {warning.split()[0] for warning in wrong.warnings}
     assert named == {"layer_types", "use_sliding_window", "num_hidden_layers", "block_size"}
@@ -155,10 +165,23 @@ json_values = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=8,
 )
-KEYS = (
-    "architectures model_type num_hidden_layers block_size dflash_config layer_types sliding_window text_config"
-    " use_sliding_window max_window_layers rope_parameters rope_scaling rope_theta target_layer_ids head_dim"
-).split()
+KEYS = [
+    "architectures",
+    "model_type",
+    "num_hidden_layers",
+    "block_size",
+    "dflash_config",
+    "layer_types",
+    "sliding_window",
+    "text_config",
+    "use_sliding_window",
+    "max_window_layers",
+    "rope_parameters",
+    "rope_scaling",
+    "rope_theta",
+    "target_layer_ids",
+    "head_dim",
+]
 
 
 @given(st.dictionaries(st.sampled_from(KEYS), json_values))

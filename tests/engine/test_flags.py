@@ -69,7 +69,9 @@ def test_abbreviations_equals_aliases_and_repeats() -> None:
 
 
 def test_values_of_each_kind() -> None:
-    found = read("--cuda-graph-bs", "1", "2", "8", "--strict", "--no-strict", "--checksum", "--json-args", '{"a": -1}')
+    found = read(
+        "--cuda-graph-bs", "1", "2", "8", "--strict", "--no-strict", "--checksum", "--json-args", '{"a": -1}'
+    )
     assert found.get("--cuda-graph-bs") == ("1", "2", "8") and found.text("--cuda-graph-bs") == "1 2 8"
     assert found.get("--strict") is False and found.text("--strict") == "off" and not found.on("--strict")
     assert found.get("--checksum") is True
@@ -116,14 +118,18 @@ def test_human_readable_integers(text: str, value: int) -> None:
     assert read("--context-length", text).problems == ()
 
 
-@pytest.mark.parametrize(("text", "words"), [("1K", "Suffixes are case-sensitive"), ("1.5Ki", "Decimals are not")])
+@pytest.mark.parametrize(
+    ("text", "words"), [("1K", "Suffixes are case-sensitive"), ("1.5Ki", "Decimals are not")]
+)
 def test_bad_human_readable_integers(text: str, words: str) -> None:
     assert words in TABLE.validate([*MODEL, "--context-length", text])[0]
 
 
 def test_the_windows_name_by_version() -> None:
     old = FlagTable((Flag(("--speculative-dflash-draft-window-size",), "w", "int"),))
-    both = FlagTable((Flag(("--speculative-draft-window-size", "--speculative-dflash-draft-window-size"), "w", "int"),))
+    both = FlagTable(
+        (Flag(("--speculative-draft-window-size", "--speculative-dflash-draft-window-size"), "w", "int"),)
+    )
     deprecated = FlagTable(
         (
             Flag(("--speculative-draft-window-size",), "w", "int"),
@@ -152,7 +158,9 @@ def test_a_deprecated_switch_that_sets_a_constant_is_not_its_target() -> None:
 
 
 def test_without_a_table_what_follows_a_flag_is_its_value() -> None:
-    found = FlagTable().resolve(["python", "-m", "sglang.launch_server", "--a", "1", "2", "--b", "--c=x", "--d", "-1"])
+    found = FlagTable().resolve(
+        ["python", "-m", "sglang.launch_server", "--a", "1", "2", "--b", "--c=x", "--d", "-1"]
+    )
     assert found.values == {"--a": ("1", "2"), "--b": True, "--c": "x", "--d": "-1"}
     assert found.problems == () and FlagTable().accepted("--any") == "--any"
     assert flags.settings(["--b"]) == {"--b": True}
@@ -167,7 +175,13 @@ def test_sglang_serves_own_argument_is_no_flag_of_the_server() -> None:
 
 # --- against argparse itself --------------------------------------------------------------------------------
 
-CONVERT: dict[str, Any] = {"int": int, "float": float, "json": json.loads, "str": str, "human_int": flags.human_int}
+CONVERT: dict[str, Any] = {
+    "int": int,
+    "float": float,
+    "json": json.loads,
+    "str": str,
+    "human_int": flags.human_int,
+}
 
 
 class Refused(Exception):
@@ -193,14 +207,21 @@ def argparse_of(table: FlagTable) -> Parser:
             convert = CONVERT[flag.type]
             choices = [convert(choice) for choice in flag.choices] if flag.choices else None
             parser.add_argument(
-                *flag.names, dest=flag.dest, type=convert, nargs=flag.nargs, choices=choices, required=flag.required
+                *flag.names,
+                dest=flag.dest,
+                type=convert,
+                nargs=flag.nargs,
+                choices=choices,
+                required=flag.required,
             )
     return parser
 
 
 spellings = st.sampled_from([name for flag in TABLE for name in flag.names])
 prefixes = spellings.flatmap(lambda name: st.integers(3, len(name)).map(lambda n: name[:n]))
-values = st.sampled_from(["1", "2k", "DFLASH", "FOO", "-1", "-x", "0.5", "{}", "", "a b", "-", "m", "1k", "-- x"])
+values = st.sampled_from(
+    ["1", "2k", "DFLASH", "FOO", "-1", "-x", "0.5", "{}", "", "a b", "-", "m", "1k", "-- x"]
+)
 words = st.one_of(spellings, prefixes, values, st.tuples(prefixes, values).map("=".join), st.just("--bogus"))
 
 

@@ -19,14 +19,23 @@ REPOSITORY = Path(__file__).parents[2]
 def test_flags_declared_by_add_argument(tmp_path: Path) -> None:
     table = sources.installed(sources.package(tmp_path, {})).flags
     model = table.find("--model")
-    assert model and model.names == ("--model-path", "--model") and model.required and model.help == "Where it lies."
+    assert (
+        model
+        and model.names == ("--model-path", "--model")
+        and model.required
+        and model.help == "Where it lies."
+    )
     backend = table.find("--attention-backend")
     assert backend and backend.choices == ("fa3", "triton", "flashinfer") and backend.default_known
     assert (tp := table.find("--tp-size")) and (tp.type, tp.dest, tp.default) == ("int", "tp_size", 1)
     assert (sizes := table.find("--cuda-graph-bs")) and sizes.nargs == "+" and sizes.type == "int"
     assert (largest := table.find("--cuda-graph-max-bs")) and largest.default == 160
     assert (switch := table.find("--trust-remote-code")) and switch.switch and switch.default is False
-    assert (both := table.find("--no-lora-strict-loading")) and both.name == "--lora-strict-loading" and both.switch
+    assert (
+        (both := table.find("--no-lora-strict-loading"))
+        and both.name == "--lora-strict-loading"
+        and both.switch
+    )
     assert (old := table.find("--old-thing")) and old.deprecated and old.switch
     assert (thing := table.find("--json-thing")) and thing.type == "json"
     assert model.source.startswith("sglang/srt/server_args.py:")
@@ -94,7 +103,9 @@ def test_choices_follow_imports_within_the_package(tmp_path: Path) -> None:
 
 
 def test_declarations_that_cannot_be_read_make_unknown_flags_no_error(tmp_path: Path) -> None:
-    installed = sources.installed(sources.package(tmp_path, {}, more="*names_of(x), type=int\nname, type=int"))
+    installed = sources.installed(
+        sources.package(tmp_path, {}, more="*names_of(x), type=int\nname, type=int")
+    )
     assert not installed.flags.complete and "2 flag declarations" in installed.problems[0]
     assert installed.flags.validate(["--model", "m", "--unheard-of", "1"]) == []
 
@@ -157,7 +168,9 @@ def test_which_ddtree_by_what_flags_and_files_there_are(tmp_path: Path, flags: s
     assert ddtree.algorithms == ("DDTREE",) and ddtree.built_on_dflash
     assert ddtree.files == ("sglang/srt/speculative/ddtree_worker.py",)
     assert ddtree.environment == {"SGLANG_DDTREE_MAX_TOPK": 6, "SGLANG_DDTREE_DEPTH_BONUS": 0.2}
-    assert ddtree.says("page_size == 1") == "DDTREE currently supports only page_size == 1. Got page_size=...."
+    assert (
+        ddtree.says("page_size == 1") == "DDTREE currently supports only page_size == 1. Got page_size=...."
+    )
     proof = "Initialized DDTree worker. block_size=..., tree_budget=..., max_tree_nodes=..."
     assert proof in ddtree.messages
 
