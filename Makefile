@@ -18,6 +18,7 @@ check: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	MYPYPATH=ddtui/demo/standin $(BIN)/mypy --config-file= --strict --python-version 3.10 -p sglang
 	$(BIN)/lint-imports
 
 wheel: $(VENV)/installed-dev

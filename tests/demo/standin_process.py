@@ -79,13 +79,13 @@ class StandIn:
             if text in line:
                 return line
         while True:
-            line = self._fresh.get(timeout=PATIENCE)
-            if line is None:
+            fresh = self._fresh.get(timeout=PATIENCE)
+            if fresh is None:
                 self._fresh.put(None)
                 raise AssertionError(f"the stand-in ended before {text!r}:\n" + "\n".join(self.lines[-30:]))
-            self.lines.append(line)
-            if text in line:
-                return line
+            self.lines.append(fresh)
+            if text in fresh:
+                return fresh
 
     def wait_for_end(self) -> int:
         """The exit code, with every line read. Negative: the signal."""

@@ -284,9 +284,7 @@ def test_decode_and_prefill_lines_are_worded_as_the_real_ones(tmp_path: Path) ->
         server.wait_for_end()
     assert re.fullmatch(DECODE, decode)
     assert re.fullmatch(PREFILL, prefill)
-    length, rate = (
-        float(re.search(rf"{name}: ([\d.]+)", decode)[1]) for name in ("accept len", "accept rate")
-    )  # type: ignore[index]
+    length, rate = (float(word) for word in re.findall(r"accept (?:len|rate): ([\d.]+)", decode))
     assert rate == pytest.approx((length - 1) / 7, abs=0.01)
     steps = server.log.count("Decode batch") * 40
     assert 400 / length * 0.6 < steps + 40

@@ -16,7 +16,7 @@ from demo.standin_process import (
     KIMI_DRAFTER,
     PATIENCE,
     READY,
-    StandIn,
+    STANDIN,
     log_text,
     stand_in,
     wording,
@@ -177,18 +177,24 @@ def test_overridden_steps_and_a_smaller_block_are_warned_of_in_the_real_words(tm
     assert ours == real and len(real) == 3
 
 
-def test_loading_takes_the_time_it_is_told_and_http_is_up_before_ready(tmp_path: Path) -> None:
+def test_the_port_is_bound_only_after_loading(tmp_path: Path) -> None:
     with stand_in(
         tmp_path, *DFLASH, environment={"SGLANG_STANDIN_LOAD_SECONDS": "1.5"}, ready=False
     ) as server:
         server.wait_for("Load weight begin.")
         assert not server.uds.exists()
         server.wait_for("Uvicorn running on")
-        before = server.get("/health").status, server.get("/model_info").status
+        assert server.get("/model_info").status == 200
         server.wait_for(READY)
         assert server.get("/health").status == 200
-    assert before[1] == 200
-    assert before[0] in (200, 503)  # 503, unless ready came between
+
+
+def test_sigterm_while_loading_ends_it_at_once(tmp_path: Path) -> None:
+    with stand_in(tmp_path, *DFLASH, environment={"SGLANG_STANDIN_FAIL": "nccl"}, ready=False) as server:
+        server.wait_for("Init torch distributed begin.")
+        server.terminate()
+        assert server.wait_for_end() == -15
+    assert "Init torch distributed ends." not in server.log
 
 
 def test_a_start_that_hangs_in_its_first_request_stays_503(tmp_path: Path) -> None:
@@ -206,16 +212,10 @@ def test_milliseconds_are_logged_when_asked_for(tmp_path: Path) -> None:
         assert re.match(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}\] ", server.wait_for("Load weight begin."))
 
 
-def ended(server: StandIn) -> int:
-    return server.wait_for_end()
-
-
 def test_it_ends_when_the_pipe_on_its_standard_input_ends(tmp_path: Path) -> None:
     with stand_in(tmp_path, *DFLASH) as server:
         argv = server.process.args
     assert isinstance(argv, list)
-    from demo.standin_process import STANDIN
-
     process = subprocess.Popen(
         [sys.executable, *map(str, argv[1:])],
         stdin=subprocess.PIPE,

@@ -60,7 +60,6 @@ class Api:
         self.machine, self.scheduler, self.intake, self.metrics = machine, scheduler, intake, metrics
         self.args, self._crash = machine.server_args, crash
         self.ready = self.draining = False
-        self.created = int(time.time())
         openai = OpenAI(machine, scheduler, intake, crash)
         self._routes: dict[tuple[str, str], Route] = {}
         for methods, path, route in (

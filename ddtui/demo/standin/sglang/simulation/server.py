@@ -11,7 +11,7 @@ import socket
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from sglang.simulation import traffic
 from sglang.simulation.api import Api
@@ -55,7 +55,6 @@ class Server:
         eos = machine.target.hf_text_config.get("eos_token_id", machine.target.hf_config.get("eos_token_id"))
         self.tokenizer = Tokenizer(machine.target.vocab_size, eos if isinstance(eos, int) else None)
         self.metrics = Metrics(machine, str(self.args.served_model_name))
-        self._tasks: list[asyncio.Task[Any]] = []
 
     async def run(self) -> None:
         self.scheduler = Scheduler(self.machine, self.tokenizer, self.metrics)
@@ -69,13 +68,7 @@ class Server:
         loop.add_signal_handler(signal.SIGTERM, self.terminate)
         loop.add_signal_handler(signal.SIGINT, self.terminate)
         log(f"INFO:     Uvicorn running on {self.args.url()} (Press CTRL+C to quit)")
-        self._start(self.scheduler.run())
-        self._start(self._watch_children())
-        self._start(self._warm_up())
-        await asyncio.gather(*self._tasks)
-
-    def _start(self, work: Any) -> None:
-        self._tasks.append(asyncio.get_running_loop().create_task(work))
+        await asyncio.gather(self.scheduler.run(), self._watch_children(), self._warm_up())
 
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()
@@ -148,22 +141,11 @@ class Server:
         self.api.ready = True
         log("The server is fired up and ready to roll!")
         self.scheduler.hung = SWITCHES.fails("hang")
-        if SWITCHES.traffic > 0 and not self.scheduler.hung:
-            self._start_late(traffic.run(self.scheduler, self.intake))
         if SWITCHES.fails("crash_after"):
-            await asyncio.sleep(float(SWITCHES.failures["crash_after"] or 0))
-            self.crash()
-
-    def _start_late(self, work: Any) -> None:
-        """Start what begins after `run` gathers its tasks: its failure ends the server all the same."""
-
-        def ended(task: asyncio.Task[Any]) -> None:
-            if not task.cancelled() and task.exception() is not None:
-                raise RuntimeError("the traffic ended") from task.exception()
-
-        task = asyncio.get_running_loop().create_task(work)
-        task.add_done_callback(ended)
-        self._tasks.append(task)
+            seconds = float(SWITCHES.failures["crash_after"] or 0)
+            asyncio.get_running_loop().call_later(seconds, self.crash)
+        if SWITCHES.traffic > 0 and not self.scheduler.hung:
+            await traffic.run(self.scheduler, self.intake)
 
     def _access(self, request_line: str) -> None:
         access(f"127.0.0.1:{random.randint(32768, 60999)}", f"{request_line} HTTP/1.1", 200, "OK")

@@ -66,7 +66,7 @@ class DFlashWorker:
         return [
             *lines,
             f"Initialized DFLASH draft runner. attention_backend={self.attention_backend}, "
-            f"model=DFlashDraftModel, block_size={self.block_size}, "
+            f"model={type(self.draft_model).__name__}, block_size={self.block_size}, "
             f"draft_window_size={self.draft_window_size}, compact_cache={self.use_compact_draft_cache}",
             f"DFLASH draft runner ready. mask_token={config.mask_token}, mask_token_id={mask_token_id}, "
             f"mask_token_id_override={config.mask_token_id}",
