@@ -108,6 +108,7 @@ FOLDERS = (
     "/usr/bin",
     "/usr/lib/systemd/system",
     "/usr/local/bin",
+    "/usr/sbin",
     "/usr/local/lib/systemd/system",
     "/var/lib",
     "/var/log/journal",
@@ -131,8 +132,7 @@ def install(fs: Filesystem, machine_id: str) -> None:
     wants = root / "etc/systemd/system/multi-user.target.wants" / UNIT
     wants.symlink_to(f"/etc/systemd/system/{UNIT}")
     (root / "bin").symlink_to("usr/bin")
-    (root / "sbin").symlink_to("usr/bin")
-    (root / "usr/sbin").symlink_to("bin")
+    (root / "sbin").symlink_to("usr/sbin")
     (root / "lib").symlink_to("usr/lib")
     for name in PROGRAMS:
         if name != "python3":

@@ -128,7 +128,8 @@ class Journal:
         self.entries.append(entry)
         if len(self.entries) > KEPT:
             self.entries.popleft()
-        self._file.write(_record(entry) + "\n")
+        if not self._file.closed:
+            self._file.write(_record(entry) + "\n")
         for follower in tuple(self._followers):
             follower(entry)
         return entry
@@ -152,6 +153,7 @@ class Journal:
         return Follower(self)
 
     def close(self) -> None:
+        """What is added from now on is lost."""
         self._file.close()
 
 

@@ -83,7 +83,7 @@ class Machine:
         socket = run_dir / "http"
         gpus = Gpus()
         booted = asyncio.Event()
-        standin = Standin(files, socket, at_once=lambda: clock.behind)
+        standin = Standin(files, socket, at_once=lambda: not booted.is_set())
         systemd = Manager(
             files=files,
             log=ServiceLog(journal),
@@ -127,10 +127,10 @@ class Machine:
                 child.kill()
             except ProcessLookupError:
                 pass
+        self.journal.close()  # as when the power goes: nobody writes how it ended
         await self.systemd.shut_down()
         if self._relay:
             self._relay.close()
-        self.journal.close()
         shutil.rmtree(self.run_dir, ignore_errors=True)
 
     # -- the server, as the host sees it --------------------------------------------------------------------
@@ -144,14 +144,13 @@ class Machine:
         if self.start is None or self.start.pid != unit.main_pid:
             self.start = Start(self.processes, unit.main_pid)
         self.start.see(text, self.gpus.fraction)
-        if self.booted.is_set():
+        if self.start.ready and not self.booted.is_set():
+            asyncio.get_running_loop().call_soon(self._boot_is_over)  # once this line is in the journal
+        if not self.clock.behind:
             return text
         seconds, text = self.start.at_boot(text)
         self.clock.pass_time(seconds)
-        text = self.clock.restamp(text)
-        if self.start.ready:
-            asyncio.get_running_loop().call_soon(self._boot_is_over)  # once this line is in the journal
-        return text
+        return self.clock.restamp(text)
 
     def _server_gone(self, unit: Unit) -> None:
         self.gpus.reset()

@@ -80,7 +80,7 @@ async def python(call: Call) -> int:
 
 def _to_real(word: str, names: list[tuple[str, str]]) -> str:
     """A word with the host's absolute paths as this machine knows them, also in lists with `:` or `,`."""
-    for real, virtual in names:
+    for real, virtual in sorted(names, key=lambda pair: -len(pair[1])):
         if word == virtual or word.startswith(virtual + "/"):
             return real + word[len(virtual) :]
     for separator in (os.pathsep, ","):
