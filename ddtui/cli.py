@@ -115,6 +115,7 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--endpoint", choices=["generate", "completions", "chat"], help="which API to load")
     sub.add_argument("--seed", type=int, default=0, help="which prompts")
     sub.add_argument("--note", default="", help="a note that is kept with the burst")
+    sub.add_argument("--yes", action="store_true", help="on a production profile: do not ask")
     json(sub)
 
     sub = command("logs", "the journal, parsed")

@@ -291,15 +291,13 @@ class _Running:
         else:
             await load.here(job, sink)
 
-    def progress(self, point: Point, part: float, elapsed: float, text: str) -> None:
-        """A running cell: its part that is done, 0..1."""
-        cells = len(self._spec.cells)
-        done = len(self._spent)
-        this = elapsed / part if part > 0.02 else None
+    def progress(self, point: Point, part: float, elapsed: float, left: float | None, text: str) -> None:
+        """A running cell: its part that is done, 0..1, seconds so far and, where it can be told, to go."""
+        cells, done = len(self._spec.cells), len(self._spent)
         eta = None
-        if this is not None:
-            typical = sum(self._spent) / done if done else this
-            eta = max(0.0, this - elapsed) + (cells - done - 1) * typical
+        if left is not None:
+            typical = sum(self._spent) / done if done else elapsed + left
+            eta = max(0.0, left) + (cells - done - 1) * typical
         self._publish(
             state=BurstState.RUNNING,
             text=text,
@@ -346,7 +344,7 @@ class _Loading:
                 drawing.cancel()
         except asyncio.CancelledError:
             point = metrics.point(self._state(final=True))
-            self._burst.progress(point, 1.0, time.monotonic() - self._began, "")
+            self._burst.progress(point, 1.0, time.monotonic() - self._began, None, "")
             raise
         except ExceptionGroup as problems:
             problem = problems.exceptions[0]
@@ -399,7 +397,7 @@ class _Loading:
     async def _draw(self) -> None:
         """Points as they come."""
         spec = self._burst.burst.spec
-        point, drawn = metrics.point(self._state(final=False)), 0
+        point, drawn, steady = metrics.point(self._state(final=False)), 0, 0.0
         while True:
             state = self._state(final=False)
             count = len(state.records)
@@ -408,13 +406,20 @@ class _Loading:
             warm = min(count, self._cell.concurrency)
             need = spec.requests or metrics.least_samples(self._cell.concurrency)
             done = max(0, count - self._cell.concurrency)
-            part = min(1.0, max(count / (self._cell.concurrency + need), state.seconds / spec.max_seconds))
+            if done and not steady:
+                steady = state.seconds
+            spent = (state.seconds - steady) / spec.max_seconds if steady else 0.0
+            part = min(1.0, max(count / (self._cell.concurrency + need), spent))
+            left = None
+            if done and point.e2e_ms:
+                each = point.e2e_ms.value / 1e3 / self._cell.concurrency
+                left = min(spec.max_seconds - (state.seconds - steady), max(0, need - done) * each)
             text = (
                 f"first wave: {warm} of {self._cell.concurrency}"
                 if not done
                 else f"{done} requests measured" + (f", {point.failed} failed" if point.failed else "")
             )
-            self._burst.progress(point, part, state.seconds, text)
+            self._burst.progress(point, part, state.seconds, left, text)
             await asyncio.sleep(EVERY)
 
     def _wall(self) -> float:

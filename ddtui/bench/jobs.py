@@ -20,8 +20,9 @@ PATHS = {"generate": "/generate", "completions": "/v1/completions", "chat": "/v1
 
 
 def measured_requests(spec: BurstSpec, cell: Cell) -> int:
-    """How many requests are sent at most after the first wave."""
-    return spec.requests or max(4 * least_samples(cell.concurrency), MOST_WAVES * cell.concurrency)
+    """How many requests are sent at most after the first wave; the last ones only keep the load up."""
+    tail = cell.concurrency - 1
+    return tail + (spec.requests or max(4 * least_samples(cell.concurrency), MOST_WAVES * cell.concurrency))
 
 
 def make(

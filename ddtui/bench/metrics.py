@@ -55,13 +55,7 @@ def least_samples(concurrency: int) -> int:
 
 def point(run: Run) -> Point:
     """The cell's point."""
-    counted = [record for record in run.records if not record.warm_up]
-    # what was cut short by us says nothing about the server
-    judged = [
-        record for record in counted if record.outcome is not Outcome.ABORTED or record.message != "cancelled"
-    ]
-    good = [record for record in judged if record.outcome is Outcome.OK]
-    failed = [record for record in judged if record.outcome is not Outcome.OK]
+    good, failed = measured(run)
     window = steady_window(run)
     whole = _whole_rate(run.records)
     tpot = statistics.mean([1e3 * value for value in map(tpot_seconds, good) if value is not None])
@@ -81,7 +75,7 @@ def point(run: Run) -> Point:
         accept_length=accept,
         e2e_ms=statistics.median([1e3 * (r.last - r.sent) for r in good if r.last is not None]),
         client_lag_p99_ms=run.lag_p99_ms,
-        cached_tokens=sum(record.cached_tokens or 0 for record in counted),
+        cached_tokens=sum(record.cached_tokens or 0 for record in good),
         final=run.final,
         preview=len(good) < least_samples(run.cell.concurrency),
         accept_how=accept_how,
@@ -90,7 +84,7 @@ def point(run: Run) -> Point:
         total_rate=_total_rate(run.records, window),
         window_seconds=window[1] - window[0] if window else None,
         spreads=_spreads(good),
-        outcomes=dict(Counter(record.outcome.value for record in counted)),
+        outcomes=dict(Counter(record.outcome.value for record in (*good, *failed))),
         messages=tuple(text for text, _ in Counter(r.message for r in failed if r.message).most_common(3)),
         prompt_tokens=_mean(record.prompt_tokens for record in good),
         output_tokens=_mean(record.output_tokens for record in good),
@@ -99,6 +93,28 @@ def point(run: Run) -> Point:
         prompts=run.prompts,
     )
     return replace(made, marks=marks(run, made, good))
+
+
+def measured(run: Run) -> tuple[list[RequestRecord], list[RequestRecord]]:
+    """The requests that count, and those that failed: neither the first wave, nor those that ended while the
+    load drained (they had the server to themselves), nor those that were cut short by ddtui."""
+    after = [record for record in run.records if not record.warm_up]
+    steady = steady_window(run) is not None
+    good = [
+        record
+        for record in after
+        if record.outcome is Outcome.OK
+        and not (
+            steady and record.ended is not None and run.unfilled is not None and record.ended > run.unfilled
+        )
+    ]
+    failed = [
+        record
+        for record in after
+        if record.outcome is not Outcome.OK
+        and not (record.outcome is Outcome.ABORTED and record.message == "cancelled")
+    ]
+    return good, failed
 
 
 def steady_window(run: Run) -> tuple[float, float] | None:
@@ -181,8 +197,10 @@ def marks(run: Run, made: Point, good: Sequence[RequestRecord]) -> tuple[str, ..
     gap = made.spreads.get("step_ms")
     if made.client_lag_p99_ms is not None and gap and made.client_lag_p99_ms > LAG * gap.median:
         found.append(f"client-limited: {made.client_lag_p99_ms:.1f} ms late in steps of {gap.median:.1f} ms")
-    if run.final and made.ok and made.output_rate is None:
-        found.append("no steady window" if made.output_tokens is not None else "token counts unknown")
+    if run.final and made.ok and made.window_seconds is None:
+        found.append("no steady window")
+    if run.final and made.ok and made.output_tokens is None:
+        found.append("token counts unknown")
     if made.prompt_tokens and abs(made.prompt_tokens / run.cell.context - 1) > CONTEXT:
         found.append(f"prompts of {made.prompt_tokens:.0f} tokens in place of {run.cell.context}")
     short = [r for r in good if r.output_tokens is not None and r.output_tokens < run.output]
@@ -235,10 +253,8 @@ def _output_rate(
     slot = statistics.ratio(*_sums((r.output_tokens or 0, (r.ended or r.sent) - r.sent) for r in counted))
     if slot is None:
         return None
-    if not run.final:  # requests in flight are not known yet: as many slots, each at this rate
+    if not run.final or window is None:  # an estimate: as many slots as run at once, each at this rate
         return statistics.scaled(slot, slot.value * run.cell.concurrency)
-    if window is None:
-        return None
     begin, end = window
     tokens = sum(n for r in run.records for at, n in tokens_by_arrival(r) if begin < at <= end)
     return statistics.scaled(slot, tokens / (end - begin))

@@ -28,7 +28,7 @@ class BurstSpec:
     output: int = 256  # output tokens per request
     at: Place = "here"
     requests: int | None = None  # per cell; None: enough for the rule (32 prompts and 5 x concurrency)
-    max_seconds: float = 120.0  # per cell
+    max_seconds: float = 120.0  # per cell, after its first wave
     temperature: float = 0.0
     seed: int = 0
     endpoint: ApiKind = "generate"

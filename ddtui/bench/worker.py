@@ -231,7 +231,8 @@ class Load:
         self._digesting = False
         self._lags = [0] * 20_000  # chunks that waited so many buckets for their stamp
         self._late = [0] * 20_000  # timers that came so many buckets late
-        self._began = 0
+        self._steady = 0  # when the first wave was over: the time limit counts from there
+        self._warming = sum(bool(request.get("warm_up")) for request in job["requests"])
         self._unfilled = False
         self._failures = 0  # in a row
         self._samples: list[float] = []  # s per token of measured requests
@@ -240,8 +241,7 @@ class Load:
         self._ending: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
-        self._began = now()
-        self.out.put({"kind": "hello", "at": self._began, "pid": os.getpid(), **_what_runs(self.loop)})
+        self.out.put({"kind": "hello", "at": now(), "pid": os.getpid(), **_what_runs(self.loop)})
         watch = self.loop.create_task(self._watch())
         beat = self.loop.create_task(self._beat())
         self._slots = [self.loop.create_task(self._slot()) for _ in range(self.job["slots"])]
@@ -287,6 +287,9 @@ class Load:
             exchange = Exchange(request, self.job["api"])
             wire = await self._send(exchange, wire)
             self._live.pop(exchange, None)
+            self._warming -= bool(request.get("warm_up"))
+            if not self._warming and not self._steady:
+                self._steady = now()
             self._finished.append(exchange)
             if not self._digesting:
                 self._digesting = True
@@ -350,7 +353,7 @@ class Load:
                         if quiet > limit
                         else f"not finished after {age:.0f} s"
                     )
-            if not self.stopping and (at - self._began) / 1e9 > job["max_seconds"]:
+            if not self.stopping and self._steady and (at - self._steady) / 1e9 > job["max_seconds"]:
                 self.stopping = "time is up"
             self.out.put(
                 {

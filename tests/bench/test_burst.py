@@ -60,8 +60,8 @@ async def test_what_is_sent_is_what_was_asked(api: str) -> None:
     async with serving(LittleServer()) as server:
         last = (await measured(spec, target(server)))[-1]
         asked = server.requests
-    assert last.state is BurstState.DONE and len(asked) == 2 + 8
-    assert len({body["rid"] for body in asked}) == 10
+    assert last.state is BurstState.DONE and len(asked) == 2 + 8 + 1
+    assert len({body["rid"] for body in asked}) == 11
     assert all(body["rid"].startswith(f"{last.id}-0-") for body in asked)
     for body in asked:
         settings = body["sampling_params"] if api == "generate" else body
@@ -81,7 +81,7 @@ async def test_no_two_prompts_begin_alike_and_none_repeats_in_the_next_burst() -
         for _ in range(2):
             await measured(SPEC, target(server))
         begins = [tuple(body["input_ids"][:3]) for body in server.requests]
-    assert len(set(begins)) == len(begins) == 20
+    assert len(set(begins)) == len(begins) == 22
 
 
 async def test_the_same_salt_gives_the_same_prompts() -> None:
@@ -89,7 +89,7 @@ async def test_the_same_salt_gives_the_same_prompts() -> None:
         for _ in range(2):
             await measured(replace(SPEC, salt="pair"), target(server))
         prompts = [tuple(body["input_ids"]) for body in server.requests]
-    assert set(prompts[:10]) == set(prompts[10:])
+    assert set(prompts[:11]) == set(prompts[11:])
 
 
 async def test_the_cache_is_flushed_when_idle_and_left_when_others_run() -> None:
@@ -119,9 +119,9 @@ async def test_every_request_is_on_disk_as_it_ends() -> None:
         last = (await measured(SPEC, target(server), burst_id="b1"))[-1]
     lines = raw(last)
     assert Path(last.raw) == locations.data_dir() / "bursts" / "b1.jsonl"
-    assert [line["kind"] for line in lines] == ["burst", *["record"] * 10, "point", "done"]
+    assert [line["kind"] for line in lines] == ["burst", *["record"] * 11, "point", "done"]
     assert sum(line["warm_up"] for line in lines if line["kind"] == "record") == 2
-    for line in lines[1:11]:
+    for line in lines[1:12]:
         assert (
             line["counts"][0] == 1
             and line["counts"][-1] == 17
