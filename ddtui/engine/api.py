@@ -235,7 +235,7 @@ class Api:
         except ValueError:
             if _is_page(answer):
                 raise ApiError(
-                    f"{self._where}{path} answered with a web page: is a proxy or another program there?",
+                    f"{self._where}{path} answered with a web page: a proxy or another program is there.",
                     kind=Trouble.INVALID,
                     status=answer.status_code,
                 ) from None

@@ -1,0 +1,56 @@
+"""One layer from a local file: the same facts as an object and as lines of text."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from engine.captured import CAPTURES, LOGS
+
+from ddtui.engine import inspect
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_every_captured_log(name: str) -> None:
+    report, lines = inspect.log((CAPTURES / "logs" / f"{name}.log").read_bytes(), f"{name}.log")
+    json.dumps(report)
+    assert lines and all("\r" not in line and "\x1b" not in line and "\n" not in line for line in lines)
+    failed = not name.startswith("start_") or name == "start_dflash_window2048"
+    assert bool(report["problems"]) is failed
+    assert (report["failure"] is not None) is failed
+
+
+def test_a_window_in_force_and_none() -> None:
+    data = (CAPTURES / "logs" / "start_dflash_window2048.log").read_bytes()
+    report, lines = inspect.log(data, "x")
+    assert report["evidence"]["draft_window"] == 2048 and report["ready"]
+    assert "draft window: 2048, in force (compact cache)" in lines
+    _, lines = inspect.log((CAPTURES / "logs" / "start_dflash_nowindow.log").read_bytes(), "x")
+    assert "draft window: none in force (no compact cache)" in lines
+
+
+def test_a_drafter() -> None:
+    path = CAPTURES / "models" / "drafter" / "config.json"
+    report, lines = inspect.drafter(path.read_bytes(), str(path))
+    json.dumps(report)
+    assert report["file"] == str(path) and report["sliding_layers"] == 5 and report["window"] == 2048
+    assert any("5 sliding, 1 full" in line for line in lines)
+    report, lines = inspect.drafter(b"{", "/x")
+    assert report["problems"] == lines and lines[0].startswith("/x is not valid JSON")
+
+
+@pytest.mark.parametrize("name", ["idle_server_info", "loaded_server_info", "win_server_info"])
+def test_a_saved_answer_of_server_info_with_its_http_head_or_without(name: str) -> None:
+    raw = (CAPTURES / "http" / f"{name}.raw").read_bytes()
+    report, lines = inspect.server_info(raw, "x")
+    json.dumps(report)
+    assert report["version"] == "0.5.11" and not report["problems"]
+    again, _ = inspect.server_info(raw.partition(b"\r\n\r\n")[2], "x")
+    assert again == report
+    assert any(line.startswith("speculative_algorithm") and line.endswith("DFLASH") for line in lines)
+
+
+@pytest.mark.parametrize("data", [b"", b"x", b"[]", b"{}"])
+def test_another_file_is_a_problem_in_a_sentence(data: bytes) -> None:
+    report, lines = inspect.server_info(data, "/tmp/x.json")
+    assert report["problems"] == lines and lines[0].startswith("/tmp/x.json is not an answer of /server_info")
