@@ -208,7 +208,8 @@ class DdtuiApp(App[int]):
         """Do a named action where the focus is, as its key would."""
         method = f"action_{BY_ID[action].call}" if action in BY_ID else ""
         if action.startswith("knob-"):
-            self.spawn("edit", self.flows.edit(action.removeprefix("knob-")), exclusive=True)
+            if self._may(action):
+                self.edit(action.removeprefix("knob-"))
             return
         focused = self.screen.focused
         for node in [*(focused.ancestors_with_self if focused is not None else [self.screen]), self]:

@@ -24,7 +24,7 @@ class FlagDialog(Dialog[Turn]):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("down", "choose(1)", "next"),
         ("up", "choose(-1)", "previous"),
-        ("ctrl+x", "unset", "take away"),
+        ("ctrl+t", "unset", "take away"),
     ]
     DEFAULT_CSS = """
     FlagDialog {
@@ -44,7 +44,7 @@ class FlagDialog(Dialog[Turn]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
             box.border_title = Content("Any flag")
-            box.border_subtitle = Content("↵ set   ↑↓ choose   ^x take away   esc cancel")
+            box.border_subtitle = Content("↵ set   ↑↓ choose   ^t take away   esc cancel")
             with Horizontal(classes="field"):
                 yield Static("flag", markup=False)
                 yield Input(self._flag or "--", id="flag", placeholder="--flag", select_on_focus=False)

@@ -25,7 +25,7 @@ class KnobDialog(Dialog[Turn]):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("up", "preset(1)", "next preset"),
         ("down", "preset(-1)", "previous preset"),
-        ("ctrl+x", "unset", "unset"),
+        ("ctrl+t", "unset", "unset"),
     ]
     DEFAULT_CSS = """
     KnobDialog {
@@ -45,7 +45,7 @@ class KnobDialog(Dialog[Turn]):
         knob = self._knob
         with Vertical(classes="box") as box:
             box.border_title = Content(f"{knob.name}")
-            box.border_subtitle = Content("↵ set   ↑↓ presets   ^x unset   esc cancel")
+            box.border_subtitle = Content("↵ set   ↑↓ presets   ^t unset   esc cancel")
             limits = allowed(knob)
             yield Static(
                 Content.assemble(
@@ -108,7 +108,7 @@ class KnobDialog(Dialog[Turn]):
     def _set(self, event: Input.Submitted) -> None:
         text = event.value.strip()
         if not text:
-            self._show_fault("type a value; ^x takes the flag away")
+            self._show_fault("type a value; ^t takes the flag away")
             return
         why = fault(self._knob, text)
         if why is not None:

@@ -135,6 +135,8 @@ class TuneScreen(ConsoleScreen):
 
     def action_knob(self, name: str) -> None:
         """The key of a knob."""
+        if not self.may(f"knob-{name}"):
+            return
         self.upper.show_pane(1)
         table = self.service.query_one(KnobTable)
         table.select(name)
@@ -142,7 +144,8 @@ class TuneScreen(ConsoleScreen):
 
     def on_knob_edit(self, event: KnobEdit) -> None:
         event.stop()
-        self.console.edit(event.knob)
+        if self.may("edit"):
+            self.console.edit(event.knob)
 
     def on_knob_nudge(self, event: KnobNudge) -> None:
         event.stop()

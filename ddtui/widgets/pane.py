@@ -9,6 +9,7 @@ from textual.content import Content
 class Pane(Vertical):
     """Bordered, titled; the border lights up while something in it has the focus. Titles are never markup."""
 
+    ALLOW_MAXIMIZE = True
     DEFAULT_CSS = """
     Pane {
         border: round $border-blurred;

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 # dots of the left and right column of a braille cell, lowest first
 _LEFT = (0x40, 0x04, 0x02, 0x01)
 _RIGHT = (0x80, 0x20, 0x10, 0x08)
+LARGEST = 1e300  # the span of two values stays a number
 
 
 def sparkline(values: Sequence[float], width: int, rows: int = 1, bottom: float | None = None) -> list[str]:
@@ -18,6 +19,7 @@ def sparkline(values: Sequence[float], width: int, rows: int = 1, bottom: float 
     if width <= 0 or rows <= 0:
         return []
     newest = list(values)[-2 * width :]
+    newest = [max(-LARGEST, min(LARGEST, value)) if math.isfinite(value) else value for value in newest]
     finite = [value for value in newest if math.isfinite(value)]
     high, low = max(finite, default=0.0), min(finite, default=0.0)
     floor = bottom if bottom is not None else low - 0.35 * (high - low)

@@ -114,7 +114,7 @@ async def test_presets_are_walked_with_the_arrows_and_unset_takes_the_flag_away(
         assert desk.app.desk.view.turns["budget"] == Turn("budget", Op.SET, "16")
         await desk.press("t")
         await desk.dialog(KnobDialog)
-        await desk.press("ctrl+x")
+        await desk.press("ctrl+t")
         await desk.back_at(TuneScreen)
         assert desk.app.desk.view.turns["topk"] == Turn("topk", Op.UNSET)
         await desk.press("U")
