@@ -238,3 +238,12 @@ def test_prefills_of_others_stall_a_closed_loop() -> None:
     speed = expected(Knobs(window=2048), cell)
     assert speed.with_prefill < 0.7 * speed.throughput
     assert expected(Knobs(window=2048), replace(cell, context=16)).with_prefill > 0.85 * speed.throughput
+
+
+def test_a_burst_repeats_with_its_seed_and_differs_with_another() -> None:
+    def decode(burst: int) -> list[float]:
+        return [s.decode_ms for s in sample_requests(Knobs(), Cell(), 20, start=4, burst=burst)]
+
+    assert decode(0) == decode(0) != decode(1)
+    for first, second in zip(decode(0), decode(1), strict=True):
+        assert first == pytest.approx(second, rel=0.03)

@@ -158,7 +158,7 @@ class RequestSample:
     verify_steps: int
     accepted: int
     ttft_ms: float
-    decode_ms: float  # from the first token to the last, stalls by other requests' prefills included
+    decode_ms: float  # from the first token to the last, while nothing is prefilled
 
 
 # --- commit length ---------------------------------------------------------------------------------
@@ -423,6 +423,21 @@ def step_noise(seed: int, step: int) -> float:
     return math.exp(STEP_NOISE_SD * _normal(seed, step + 1))
 
 
+@lru_cache(maxsize=65536)
+def _undisturbed(knobs: Knobs, cell: Cell, prompt: int) -> tuple[int, int, float, float]:
+    """One prompt without noise: verify steps, accepted drafts, milliseconds, and the sum of their squares."""
+    seed = uniform_bits(0x70726F6D7074, prompt)
+    acceptance = Acceptance(knobs, prompt_mean(cell.workload, seed), cell.temperature)
+    done, steps, accepted, milliseconds, squares = 1, 0, 0, 0.0, 0.0
+    while done < cell.output:
+        context = cell.context + done
+        got = min(draw_accepted(acceptance, seed, done, context), cell.output - done - 1)
+        ms = step_ms(knobs, cell.concurrency, context)
+        done, steps, accepted = done + got + 1, steps + 1, accepted + got
+        milliseconds, squares = milliseconds + ms, squares + ms * ms
+    return steps, accepted, milliseconds, squares
+
+
 def sample_requests(
     knobs: Knobs,
     cell: Cell,
@@ -435,23 +450,15 @@ def sample_requests(
     """Simulated requests of a closed loop on one cell: what a burst would have measured, without the waiting.
 
     `start` seeds the server's start (its speed differs by `restart_sd` from the true one), `burst` the noise
-    of this burst; prompts are the same in every burst.
+    of this burst; prompts are the same in every burst. A request's step noise is drawn at once, as a sum.
     """
     factor = restart_factor(start, restart_sd)
     noise = uniform_bits(start, burst + 17)
+    prefill = prefill_ms(cell.context, prefill_passes(cell.context)) * factor
     samples = []
     for prompt in range(requests):
-        seed = uniform_bits(0x70726F6D7074, prompt)
-        acceptance = Acceptance(knobs, prompt_mean(cell.workload, seed), cell.temperature)
-        done, steps, accepted, decode = 1, 0, 0, 0.0
-        while done < cell.output:
-            context = cell.context + done
-            got = min(draw_accepted(acceptance, seed, done, context), cell.output - done - 1)
-            decode += (
-                step_ms(knobs, cell.concurrency, context) * factor * step_noise(noise, prompt * 65536 + steps)
-            )
-            done, steps, accepted = done + got + 1, steps + 1, accepted + got
-        prefill = prefill_ms(cell.context, prefill_passes(cell.context)) * factor
+        steps, accepted, milliseconds, squares = _undisturbed(knobs, cell, prompt)
+        decode = factor * (milliseconds + STEP_NOISE_SD * math.sqrt(squares) * _normal(noise, prompt))
         samples.append(RequestSample(prompt, cell.output, steps, accepted, prefill, decode))
     return samples
 

@@ -36,6 +36,7 @@ class Scheduler:
         self.running: list[Request] = []
         self.corrupt = SWITCHES.fails("corrupt")
         self.hung = False
+        self.in_no_time = SWITCHES.load_seconds == 0  # until the server is ready: a start "at once"
         self._wake = asyncio.Event()
         self._deadline = 0.0
         self._restart = performance.restart_factor(SWITCHES.seed) if SWITCHES.noise else 1.0
@@ -121,6 +122,8 @@ class Scheduler:
 
     async def _spend(self, milliseconds: float) -> None:
         """Let a forward pass take its time; a late end shortens the next, so the clock does not drift."""
+        if self.in_no_time:
+            return
         now = asyncio.get_running_loop().time()
         self._deadline = max(self._deadline, now - 0.02) + milliseconds / 1000.0 / SWITCHES.speed
         await asyncio.sleep(max(0.0, self._deadline - now))

@@ -138,7 +138,7 @@ class Server:
             self.scheduler.submit(request)
             await done
             self._access(f"POST {path}")
-        self.api.ready = True
+        self.api.ready, self.scheduler.in_no_time = True, False
         log("The server is fired up and ready to roll!")
         self.scheduler.hung = SWITCHES.fails("hang")
         if SWITCHES.fails("crash_after"):

@@ -17,7 +17,7 @@ from sglang.simulation.writing import vocabulary_sources
 
 BYTES = 256
 _PIECE = re.compile(r"\n+ *| +(?= )| ?[A-Za-z]+| ?[0-9]{1,3}| ?[!-/:-@\[-`{-~]{1,2}| |.", re.DOTALL)
-PAIRS = 200  # frequent pairs of letters: two of them make a four-letter piece
+PAIRS = 120  # frequent pairs of letters: two of them make a four-letter piece
 
 
 def _words() -> list[str]:
