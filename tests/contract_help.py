@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ddtui.engine.api import Api, ApiError
+from ddtui.engine.api import Api, Health
 from ddtui.tuning.context import Tuning
 
 
@@ -12,12 +12,9 @@ async def ready(ctx: Tuning) -> None:
     """Until the server answers: a host that has just booted still loads."""
     async with asyncio.timeout(60):
         while True:
-            try:
-                async with Api(await ctx.host.endpoint(30000)) as api:
-                    if await api.health():
-                        return
-            except ApiError:
-                pass
+            async with Api(await ctx.host.endpoint(30000)) as api:
+                if await api.health() is Health.READY:
+                    return
             await asyncio.sleep(0.2)
 
 
