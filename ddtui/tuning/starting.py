@@ -30,9 +30,10 @@ from ddtui.tuning.context import Tuning
 from ddtui.tuning.steady import demand, steadily
 
 POLL = 0.5  # seconds between looks at systemd
+SHORTEST = 0.1
 HEALTH_EVERY = 1.0
 HEALTH_TIMEOUT = 8.0
-READY_FOR = 1.5  # seconds between the two answers that make a server ready
+READY_FOR = 1.0  # seconds at least between the two answers that make a server ready
 GONE_GRACE = 6.0  # seconds that a restart may rest between stop and start
 KEPT_LINES = 20_000
 
@@ -204,7 +205,7 @@ class _Watching:
         self.host_since: float | None = None  # of the new invocation, by the host's clock
         self.start = Start(drafter=drafter)
         self.seen = 0  # lines of the new invocation that `start` has seen
-        self.healthy: tuple[float, int] | None = None  # since when it answers, and the pid that did
+        self.healthy: tuple[float, int] | None = None  # since when it answers, and systemd's MainPID then
         self.next_health = 0.0
 
     async def run(self) -> Outcome:
@@ -217,10 +218,12 @@ class _Watching:
             else:
                 failed = self._starting(status)
                 if failed is None and await self._ready(status):
-                    return Outcome(True, self.new or "", self.clock() - self.new_since, None, self.start)
+                    assert self.healthy is not None
+                    seconds = self.healthy[0] - self.new_since
+                    return Outcome(True, self.new or "", seconds, None, self.start)
             if failed is not None:
                 return Outcome(False, self.new or self.old, self.clock() - self.new_since, failed, self.start)
-            await self.lines.wait(POLL)
+            await self.lines.wait(max(min(POLL, self.next_health - self.clock()), SHORTEST))
 
     # the old server
 
@@ -291,6 +294,8 @@ class _Watching:
         for entry in mine[self.seen :]:
             at = entry.realtime_us / 1e6 - self.host_since if self.host_since else elapsed
             self.start = self.start.see(log.parse(entry.text), max(at, 0.0))
+            if self.start.ready_line_seen and self.healthy is None:
+                self.next_health = 0.0  # it says so itself: ask at once
         grown, self.seen = len(mine) > self.seen, len(mine)
         over = status.active_state in ("failed", "inactive") or status.sub_state == "auto-restart"
         if over:
@@ -337,20 +342,19 @@ class _Watching:
 
     async def _ready(self, status: ServiceStatus) -> bool:
         """Whether the health endpoint has answered twice, some time apart, for this very process."""
-        now = self.clock()
-        if status.main_pid == 0 or now < self.next_health:
+        if status.main_pid == 0 or self.clock() < self.next_health:
             return False
-        self.next_health = now + HEALTH_EVERY
         host, port = self.endpoint
         try:
             async with Api(await self.ctx.host.endpoint(port, host), self.ctx.api_key) as api:
                 health = await api.health(timeout=HEALTH_TIMEOUT)
         except (ApiError, HostError, TimeoutError):
             health = Health.DOWN
+        now = self.clock()
         if health is not Health.READY:
-            self.healthy = None
+            self.healthy, self.next_health = None, now + HEALTH_EVERY
             return False
         if self.healthy is None or self.healthy[1] != status.main_pid:
             self.healthy = (now, status.main_pid)
-            return False
+        self.next_health = self.healthy[0] + READY_FOR
         return now - self.healthy[0] >= READY_FOR

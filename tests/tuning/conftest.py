@@ -16,6 +16,7 @@ from ddtui.profile import Connection, Profile
 from ddtui.store.history import History
 from ddtui.tuning.context import Tuning
 
+UNIT = "sglang-k26-ddtree.service"
 Operator = Callable[..., Awaitable[Tuning]]
 
 
@@ -60,3 +61,18 @@ async def operator(testhost: TestHost, tmp_path: Path) -> AsyncIterator[Operator
         await ctx.host.close()
         if ctx.history:
             ctx.history.close()
+
+
+def quick(testhost: TestHost, **variables: str) -> None:
+    """Let the stand-in load and answer in a moment; `variables`: more of its switches."""
+    wanted = {
+        "SGLANG_STANDIN_LOAD_SECONDS": "0.6",
+        "SGLANG_STANDIN_HEALTH_SECONDS": "0.05",
+        **variables,
+    }
+    lines = "".join(f'Environment="{name}={value}"\n' for name, value in wanted.items())
+    folder = f"/run/systemd/system/{UNIT}.d"
+    testhost.exec("mkdir", "-p", folder)
+    testhost.exec("tee", f"{folder}/70-test.conf", stdin=f"[Service]\n{lines}".encode())
+    testhost.exec("systemctl", "daemon-reload")
+    testhost.exec("systemctl", "restart", UNIT)

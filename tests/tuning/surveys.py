@@ -23,7 +23,22 @@ from ddtui.tuning.survey import Survey
 CAPTURES = Path(__file__).parents[1] / "captures/sglang-0.5.11"
 OLD_WINDOW = "--speculative-dflash-draft-window-size"
 NEW_WINDOW = "--speculative-draft-window-size"
-BASE = ["python", "-m", "sglang.launch_server", "--model-path", "/opt/models/target", "--host", "127.0.0.1", "--port", "30000", "--speculative-algorithm", "DFLASH", "--speculative-draft-model-path", "/opt/models/drafter", "--enable-metrics"]
+BASE = [
+    "python",
+    "-m",
+    "sglang.launch_server",
+    "--model-path",
+    "/opt/models/target",
+    "--host",
+    "127.0.0.1",
+    "--port",
+    "30000",
+    "--speculative-algorithm",
+    "DFLASH",
+    "--speculative-draft-model-path",
+    "/opt/models/drafter",
+    "--enable-metrics",
+]
 PROFILE = Profile(
     name="test",
     connection=Connection(host="ct200"),
