@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -143,11 +143,11 @@ class Journal:
             "_RUNTIME_SCOPE": "system",
         }
 
-    def after(self, cursor: Cursor) -> Iterator[Entry]:
-        """The entries behind a cursor; one whose entry is gone is taken by its time."""
+    def position(self, cursor: Cursor) -> float:
+        """The number of the cursor's entry; one from another journal is placed by its time, between two."""
         if cursor.sequence == self.sequence:
-            return (entry for entry in tuple(self.entries) if entry.number > cursor.number)
-        return (entry for entry in tuple(self.entries) if entry.realtime > cursor.realtime)
+            return cursor.number
+        return next((e.number for e in self.entries if e.realtime > cursor.realtime), self._next) - 0.5
 
     def follow(self) -> Follower:
         return Follower(self)

@@ -218,7 +218,7 @@ class Processes:
             ids = f"{process.ppid} {process.pid} {process.pid}"
             before = f"{process.pid} ({process.comm}) S {ids} 0 -1 4194560 2779 0 6"
             counts = f"0 {cpu} {cpu // 9} 0 0 20 0 {process.threads} 0 {started} {process.rss * 4} {pages}"
-            after = "18446744073709551615 1 1 0 0 0 0 0 16781312 16386 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0"
+            after = "18446744073709551615 1 1 0 0 0 0 0 16781312 16386 0 0 0 17 0 0 0 0 0 0 0 0 0 0 0 0 0 0"
             return f"{before} {counts} {after}\n".encode()
         if name == "statm":
             return f"{pages * 4} {pages} 2048 1 0 {pages} 0\n".encode()

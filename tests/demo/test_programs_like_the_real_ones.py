@@ -173,6 +173,8 @@ line'
         head -n 1 -- {d}/file
         tail -n 1 -- {d}/file
         head -c 3 {d}/file
+        head -c 100 -- {d}/file {d}/folder
+        head -c 100 -- {d}/folder
         tail -n 1 -- {d}/none""",
     "constants": """
         getconf CLK_TCK

@@ -6,8 +6,7 @@ import calendar
 import json
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from ddtui.demo.commands.program import Call, Options, Usage, options
 from ddtui.demo.journal import BadCursor, Entry, Match, as_json, matches, parse_cursor, unit_match
@@ -60,48 +59,16 @@ async def journalctl(call: Call) -> int:
 
         mine, wanted = wanted, lambda entry: nothing(entry) and mine(entry)
     follow = "f follow" in given
-    entries: Iterable[Entry] = tuple(journal.entries)
-    after = given.get("after-cursor cursor")
-    from_cursor = "after-cursor cursor" in given
-    if from_cursor:
-        try:
-            cursor = parse_cursor(after)
-        except BadCursor:
-            raise Usage("Failed to seek to cursor: Invalid argument") from None
-        entries = journal.after(cursor)
-        if "cursor" in given and "after-cursor" not in given:
-            entries = [e for e in journal.entries if e.number >= cursor.number]
-    if follow and "m merge" not in given:  # -f shows the current boot only
-        entries = [entry for entry in entries if entry.boot_id == journal.boot_id]
-    chosen: Iterable[Entry] = (entry for entry in entries if wanted(entry))
-    lines = _lines(given, follow, from_cursor)
-    reverse = "r reverse" in given
-    if lines is not None:
-        if (from_cursor or "since S" in given) and not reverse and not follow:
-            chosen = (
-                [entry for entry, _ in zip(chosen, range(lines), strict=False)]
-                if from_cursor
-                else (deque(chosen, maxlen=lines))
-            )
-        else:
-            chosen = deque(chosen, maxlen=lines)
-    out = list(chosen)
-    if reverse:
-        out.reverse()
     with journal.follow() as follower:  # from here on nothing is missed
         last: Entry | None = None
-        for index, entry in enumerate(out):
+        for index, entry in enumerate(_select(call, given, wanted)):
             call.out(show(entry))
             last = entry
             if index % 200 == 199:
                 await call.streams.drain()
         await call.streams.drain()
         if not follow:
-            if (
-                not out
-                and "q quiet" not in given
-                and given.get("o output", "short") not in ("json", "cat", "export")
-            ):
+            if last is None and "q quiet" not in given and given.get("o output", "short").startswith("short"):
                 call.out("-- No entries --\n")
             if "show-cursor" in given and last is not None:
                 call.out(f"-- cursor: {last.cursor(journal.sequence)}\n")
@@ -112,6 +79,43 @@ async def journalctl(call: Call) -> int:
             if entry.number > seen and wanted(entry):
                 call.out(show(entry))
                 await call.streams.drain()
+
+
+def _select(call: Call, given: Options, wanted: Callable[[Entry], bool]) -> list[Entry]:
+    """What is shown before any following, in order: where 252 starts to look, and which way."""
+    journal = call.machine.journal
+    entries: Sequence[Entry] = tuple(journal.entries)
+    follow, reverse = "f follow" in given, "r reverse" in given
+    if follow and "m merge" not in given:  # -f shows the current boot only
+        entries = [entry for entry in entries if entry.boot_id == journal.boot_id]
+    since = _time(call, given.get("since S")) if "since S" in given else None
+    until = _time(call, given.get("until U")) if "until U" in given else None
+    if since is not None and until is not None and since > until:
+        raise Usage("--since= must be before --until=.")
+    lines = _lines(given, follow)
+    matching = [entry for entry in entries if wanted(entry)]
+    if "after-cursor cursor" in given:
+        try:
+            cursor = parse_cursor(given.get("after-cursor cursor"))
+        except BadCursor:
+            raise Usage("Failed to seek to cursor: Invalid argument") from None
+        at = journal.position(cursor)
+        beyond = "after-cursor" in given
+        if reverse:
+            matching = [e for e in reversed(matching) if e.number < at or (e.number == at and not beyond)]
+        else:
+            matching = [e for e in matching if e.number > at or (e.number == at and not beyond)]
+    elif reverse:
+        matching = [entry for entry in reversed(matching) if until is None or entry.realtime <= until]
+        until = None
+    elif since is not None:
+        matching = [entry for entry in matching if entry.realtime >= since]
+    elif lines is not None:  # the last ones of all, even if --until then hides them
+        matching = matching[len(matching) - lines :] if lines < len(matching) else matching
+    shown = matching[:lines]
+    return [
+        e for e in shown if (until is None or e.realtime <= until) and (since is None or e.realtime >= since)
+    ]
 
 
 def _options(call: Call) -> Options:
@@ -148,7 +152,7 @@ def _options(call: Call) -> Options:
     return options(again, "u:t:p:o:afmkqrS:U:c:g:xeF:", LONG, hint=False)
 
 
-def _lines(given: Options, follow: bool, from_cursor: bool) -> int | None:
+def _lines(given: Options, follow: bool) -> int | None:
     text = given.get("lines")
     if text:
         if text == "all":
@@ -181,18 +185,12 @@ def _filter(call: Call, given: Options) -> Callable[[Entry], bool]:
     operands = _matches(given.operands)
     if operands:
         groups.append(operands)
-    since = _time(call, given.get("since S")) if "since S" in given else None
-    until = _time(call, given.get("until U")) if "until U" in given else None
     least = _level(given.get("p priority")) if "p priority" in given else None
     pattern = re.compile(
         given.get("g grep"), 0 if any(c.isupper() for c in given.get("g grep")) else re.IGNORECASE
     )
 
     def wanted(entry: Entry) -> bool:
-        if since is not None and entry.realtime < since:
-            return False
-        if until is not None and entry.realtime > until:
-            return False
         if least is not None and not least[0] <= int(entry.fields.get("PRIORITY", "6")) <= least[1]:
             return False
         if not matches(entry, groups):

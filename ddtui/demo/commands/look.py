@@ -11,7 +11,7 @@ import stat as st
 import time
 
 from ddtui.demo.accounts import group_name, user_name
-from ddtui.demo.commands.program import Call, Usage, missing_operand, options, plain, quoted
+from ddtui.demo.commands.program import Call, Options, Usage, missing_operand, options, plain, quoted
 from ddtui.demo.filesystem import Node
 
 DISK_BYTES = 14 << 40
@@ -48,27 +48,36 @@ async def tail(call: Call) -> int:
 
 async def _ends(call: Call, *, first: bool) -> int:
     given = options(call, "c:n:fFqv", ["bytes=", "lines=", "follow"])
-    code = 0
+    code, shown = 0, False
     for path in given.operands or ("-",):
-        try:
-            data = (
-                await call.all_input()
-                if path == "-"
-                else call.machine.files.read(path, user=call.user, base=call.cwd)
-            )
-        except OSError as error:
-            code = call.complain(f"cannot open {quoted(path)} for reading: {error.strerror}")
-            continue
-        count = given.get("c bytes")
-        if count:
-            start = int(count.lstrip("+-"))
-            data = data[:start] if first else data[start - 1 :] if count.startswith("+") else data[-start:]
+        if path == "-":
+            data = await call.all_input()
         else:
-            lines = data.splitlines(keepends=True)
-            number = int(given.get("n lines", "10").lstrip("+-"))
-            data = b"".join(lines[:number] if first else lines[-number:] if number else [])
-        call.out(data)
+            try:
+                node = call.machine.files.lookup(path, user=call.user, base=call.cwd)
+                data = b"" if node.is_dir else call.machine.files.read(path, user=call.user, base=call.cwd)
+            except OSError as error:
+                code = call.complain(f"cannot open {quoted(path)} for reading: {error.strerror}")
+                continue
+        if len(given.operands) > 1 and "q" not in given:
+            call.out(("\n" if shown else "") + f"==> {path} <==\n")
+            shown = True
+        if path != "-" and node.is_dir:
+            code = call.complain(f"error reading {quoted(path)}: Is a directory")
+            continue
+        call.out(_end(data, given, first))
     return code
+
+
+def _end(data: bytes, given: Options, first: bool) -> bytes:
+    """The part of the data that head or tail shows."""
+    count = given.get("c bytes")
+    if count:
+        number = int(count.lstrip("+-"))
+        return data[:number] if first else data[number - 1 :] if count.startswith("+") else data[-number:]
+    lines = data.splitlines(keepends=True)
+    number = int(given.get("n lines", "10").lstrip("+-"))
+    return b"".join(lines[:number] if first else lines[-number:] if number else [])
 
 
 async def ls(call: Call) -> int:

@@ -44,6 +44,7 @@ PROGRAMS: dict[str, Program] = {
     "mv": change.mv,
     "nproc": system.nproc,
     "nvidia-smi": nvidia_smi,
+    "printenv": system.printenv,
     "printf": system.printf,
     "ps": system.ps,
     "pwd": system.pwd,

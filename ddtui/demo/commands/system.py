@@ -212,13 +212,30 @@ async def which(call: Call) -> int:
     return code
 
 
-async def env(call: Call) -> int:
+def _environment(call: Call) -> dict[str, str]:
     user = call.user
-    for name, value in (("HOME", user.home), ("LOGNAME", user.name), ("PATH", "/usr/local/bin:/usr/bin:/bin"),
-                        ("PWD", call.cwd), ("SHELL", user.shell), ("USER", user.name),
-                        ("LC_ALL", "C")):  # fmt: skip
-        call.out(f"{name}={value}\n")
+    return {
+        "HOME": user.home,
+        "LOGNAME": user.name,
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "PWD": call.cwd,
+        "SHELL": user.shell,
+        "USER": user.name,
+        "LC_ALL": "C",
+    }
+
+
+async def env(call: Call) -> int:
+    call.out("".join(f"{name}={value}\n" for name, value in _environment(call).items()))
     return 0
+
+
+async def printenv(call: Call) -> int:
+    known = _environment(call)
+    for name in call.argv[1:]:
+        if name in known:
+            call.out(known[name] + "\n")
+    return 0 if len(call.argv) > 1 and all(name in known for name in call.argv[1:]) else 1
 
 
 async def pwd(call: Call) -> int:
