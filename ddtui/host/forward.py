@@ -52,19 +52,24 @@ class Forward:
         assert task is not None
         self._tasks.add(task)
         try:
+            await self._carry(reader, writer)
+        except asyncio.CancelledError:  # ours, from close(): the stream's own callback cannot bear it (3.11)
+            writer.close()
+        finally:
+            self._tasks.discard(task)
+
+    async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
             far = await self._open_connection()
         except (HostError, OSError, TimeoutError):
             writer.close()
             return
-        else:
-            try:
-                await _pipe(reader, writer, far)
-            finally:
-                writer.close()
-                with suppress(HostError, OSError):
-                    await far.close()
+        try:
+            await _pipe(reader, writer, far)
         finally:
-            self._tasks.discard(task)
+            writer.close()
+            with suppress(HostError, OSError):
+                await far.close()
 
 
 async def _pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far: Connection) -> None:
