@@ -33,6 +33,7 @@ class Spawned(Protocol):
 Spawn: TypeAlias = Callable[[Process, Output], Awaitable[Spawned]]
 
 LINE_MAX = 48 * 1024  # journald cuts longer lines
+CUSTOMERS_PER_MINUTE = "24"  # so that the journal is alive; they step aside for everybody else
 
 
 @dataclass
@@ -103,6 +104,7 @@ class Standin:
             "TZ": "UTC",
             "SGLANG_STANDIN_ROOT": str(self.files.root),
             "SGLANG_STANDIN_UDS": str(self.socket),
+            "SGLANG_STANDIN_TRAFFIC": CUSTOMERS_PER_MINUTE,
             **({"SGLANG_STANDIN_LOAD_SECONDS": "0"} if self.at_once() else {}),
         }
 

@@ -55,6 +55,11 @@ class Scheduler:
     def idle(self) -> bool:
         return not self.waiting and not self.running and self.prefilling is None
 
+    def requests(self) -> list[Request]:
+        """Everything that waits or runs."""
+        first = [self.prefilling] if self.prefilling else []
+        return [*self.waiting, *first, *self.running]
+
     @property
     def used_tokens(self) -> int:
         return sum(request.tokens for request in self.running) + (
