@@ -56,6 +56,7 @@ class Service(Model):
     api_key_env: str | None = None  # name of a local environment variable that holds the API key
     start_timeout: float = Field(default=1800.0, gt=0)  # seconds until a start counts as failed
     stop_timeout: float = Field(default=120.0, gt=0)  # seconds to drain before asking to kill
+    kill_when_stuck: bool = False  # kill a server that does not stop in that time, without asking
 
 
 class KnobKind(StrEnum):

@@ -229,4 +229,7 @@ class ChangeRecord:
     seconds_to_ready: float | None = None
     restores: str | None = None  # the change whose setting it went back to; "": the one before every change
     invocation: str = ""  # systemd's InvocationID when it began
+    timings: Mapping[str, float] = field(
+        default_factory=dict
+    )  # start-up phase -> seconds, of a start that got ready
     loads: str = ""  # hash of the command line that systemd must hold after the reload

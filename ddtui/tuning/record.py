@@ -245,5 +245,6 @@ def _from_json(data: Mapping[str, Any]) -> ChangeRecord:
         seconds_to_ready=data.get("seconds_to_ready"),
         restores=data.get("restores"),
         invocation=str(data.get("invocation", "")),
+        timings={str(name): float(at) for name, at in dict(data.get("timings") or {}).items()},
         loads=str(data.get("loads", "")),
     )

@@ -10,21 +10,23 @@ from dataclasses import replace
 
 from ddtui import redact
 from ddtui.engine.failure import Failure
+from ddtui.engine.startup import Phase as StartPhase
 from ddtui.host import files
 from ddtui.host import service as services
 from ddtui.host.base import Command, CommandFailed, HostError, NotPermitted
 from ddtui.host.service import ServiceStatus
 from ddtui.sanitize import sanitize
 from ddtui.store.model import HistoryError
-from ddtui.tuning import layers, plan, record, starting, steps, verdicts
+from ddtui.tuning import ground, layers, plan, record, starting, steps, verdicts, weights
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.lock import Held
 from ddtui.tuning.model import ChangeRecord, FileEdit, Phase, Progress, Verdict
 from ddtui.tuning.place import Place
-from ddtui.tuning.starting import AskKill, Glance, Outcome
+from ddtui.tuning.starting import AskKill, Earlier, Glance, Outcome
 from ddtui.tuning.steady import demand, steadily
 from ddtui.tuning.survey import Survey
+from ddtui.tuning.weights import Weights
 
 SETTLE = 3.0  # seconds within which a ready server's own answers must have come
 
@@ -107,6 +109,7 @@ class Run:
                 entry = await self._write_files(entry, edits, way_back)
             if entry.phase not in (Phase.STARTING, Phase.VERIFYING):
                 entry = await self._reload(entry)
+                await self._check_ground()
         except (Refused, ByHand, NotPermitted, CommandFailed) as error:
             await self._withdraw(entry, edits, error)
             return
@@ -228,6 +231,19 @@ class Run:
             raise Refused("the command line that systemd loaded is not the one that was planned")
         return entry
 
+    async def _check_ground(self) -> None:
+        """A service that does not run may be down because something is in its way: a start would load for minutes
+        and then hang. Raises Refused."""
+        status = await self._status()
+        if status.running or status.sub_state == "auto-restart":
+            return
+        _, port = layers.address(self.ctx, await self._survey(None))
+        found = await steadily(self.ctx.host, lambda: ground.look(self.ctx, status, port), lost=self._lost)
+        if not found.clear:
+            raise Refused(
+                f"the service does not run, and cannot: {found.words(port)}", "end what is in the way"
+            )
+
     async def _withdraw(self, entry: ChangeRecord, edits: Sequence[FileEdit], why: HostError) -> None:
         """Put the files back before anything was restarted."""
         try:
@@ -258,7 +274,9 @@ class Run:
         """Restart, unless that has begun before a cut, and watch. `old`: the invocation that was to end."""
         survey = await self._survey(None)
         last = plan.last_starts(self.ctx)
+        earlier = Earlier(last[0] if last else None, await self._timings())
         lines = starting.Lines(self.ctx)
+        apart = False
         await lines.begin(before.invocation_id if begun else None)
 
         def tell(glance: Glance) -> None:
@@ -275,27 +293,45 @@ class Run:
         try:
             if not begun:
                 tell(Glance(True, f"systemd is told to restart {self.ctx.unit}"))
-                await starting.restart(self.ctx, before)
+                apart = await starting.restart(self.ctx, before)
             return await starting.watch(
                 self.ctx,
                 lines,
                 old,
                 layers.address(self.ctx, survey),
                 tell,
+                apart=apart,
                 ask_kill=self.ask_kill,
                 drafter=survey.drafter.value is not None,
-                expected=last[0] if last else None,
+                weights=await self._weights(survey),
+                earlier=earlier,
                 lost=self._lost,
             )
         finally:
             await lines.end()
+
+    async def _timings(self) -> dict[StartPhase, float]:
+        """When each phase of the last start that got ready was entered, by the host's record."""
+        with suppress(HostError, ValueError):
+            for entry in reversed(await record.read(self.ctx, self.where)):
+                if entry.timings:
+                    return {StartPhase(name): at for name, at in entry.timings.items()}
+        return {}
+
+    async def _weights(self, survey: Survey) -> Weights | None:
+        with suppress(HostError, TimeoutError):
+            total = await weights.size_of(self.ctx, layers.argument(survey, "--model-path") or "")
+            return Weights(self.ctx, total) if total else None
+        return None
 
     async def _survey(self, previous: Survey | None) -> Survey:
         return await steadily(self.ctx.host, lambda: surveys.read(self.ctx, previous), lost=self._lost)
 
     async def _verify(self, entry: ChangeRecord, outcome: Outcome, way_back: tuple[str, ...]) -> None:
         """Survey again: is every turned knob in force?"""
-        entry = await self._write_down(replace(entry, seconds_to_ready=outcome.seconds), Phase.VERIFYING)
+        timings = {str(phase): round(at, 3) for phase, at in outcome.start.timings().items()}
+        entry = replace(entry, seconds_to_ready=outcome.seconds, timings=timings)
+        entry = await self._write_down(entry, Phase.VERIFYING)
         self.say(Phase.VERIFYING, f"ready after {outcome.seconds:.0f} s; reading every layer again")
         survey, judged = await self._judged(entry)
         wrong = [verdict for verdict in judged if not verdict.fine]

@@ -1,18 +1,19 @@
 """A restart from the order to readiness: the old server drains and stops, the new one loads, warms up, answers.
 
-systemd's restart is one job: what stops and what starts cannot be torn apart by a cut link. What is watched:
+systemd's restart is one job: what stops and what starts cannot be torn apart by a cut link. Only where a stop may
+leave processes behind (KillMode) it is stop, look at the ground, start. What is watched:
 - the invocation id: a new one is a new start, and a second new one means that the first start died;
 - the journal of the new invocation, for SGLang's own milestones and for the cause of a failure;
 - the health endpoint: ready is a generated token, twice, under one invocation. HTTP that answers is not ready.
 
-Commands: `systemctl [--user] reset-failed|restart --no-block UNIT`, `systemctl [--user] kill -s SIGKILL UNIT`,
-`systemctl [--user] daemon-reload`.
+Commands: `systemctl [--user] reset-failed UNIT`, `systemctl [--user] restart|stop|start --no-block UNIT`,
+`systemctl [--user] kill -s SIGKILL UNIT`, `systemctl [--user] daemon-reload`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -20,14 +21,17 @@ from ddtui.engine import failure as failures
 from ddtui.engine import log
 from ddtui.engine.api import Api, ApiError, Health
 from ddtui.engine.failure import Cause, Failure
+from ddtui.engine.startup import Phase as StartPhase
 from ddtui.engine.startup import Start
 from ddtui.host import journal as journals
 from ddtui.host import service as services
 from ddtui.host.base import Completed, HostError
 from ddtui.host.journal import JournalEntry
 from ddtui.host.service import ServiceStatus
+from ddtui.tuning import ground
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.steady import demand, steadily
+from ddtui.tuning.weights import Weights
 
 POLL = 0.5  # seconds between looks at systemd
 SHORTEST = 0.1
@@ -35,6 +39,8 @@ HEALTH_EVERY = 1.0
 HEALTH_TIMEOUT = 8.0
 READY_FOR = 1.0  # seconds at least between the two answers that make a server ready
 GONE_GRACE = 6.0  # seconds that a restart may rest between stop and start
+CLEAR_WITHIN = 20.0  # seconds for the old server's children to go and for GPU memory to come back
+WEIGHTS_EVERY = 2.0
 KEPT_LINES = 20_000
 
 
@@ -59,6 +65,14 @@ class Glance:
     fraction: float | None = None
     eta: float | None = None
     running: int | None = None  # requests that still run in the old server
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What is known of earlier starts."""
+
+    seconds: float | None = None  # to ready, of the last one
+    timings: Mapping[StartPhase, float] = field(default_factory=dict)  # of the last one that kept them
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +159,23 @@ class Lines:
                 await self._task
 
 
-async def restart(ctx: Tuning, before: ServiceStatus) -> None:
-    """Order the restart, once: after a cut it is not ordered again if it has already begun."""
+async def restart(ctx: Tuning, before: ServiceStatus) -> bool:
+    """Order the restart, once: after a cut it is not ordered again if it has already begun.
 
-    async def act() -> None:
+    True: only the stop was ordered, since it may leave processes behind; `watch` orders the start.
+    """
+
+    async def act() -> bool:
         now = await services.read_status(ctx.host, ctx.service)
+        apart = now.running and await ground.leaves_processes(ctx)
         if now.invocation_id != before.invocation_id or now.active_state == "deactivating":
-            return
+            return apart
         await order(ctx, "reset-failed", ctx.unit)  # nothing to reset is no failure
-        done = await order(ctx, "restart", "--no-block", ctx.unit)
+        done = await order(ctx, "stop" if apart else "restart", "--no-block", ctx.unit)
         demand(done, f"{ctx.unit} cannot be restarted")
+        return apart
 
-    await steadily(ctx.host, act)
+    return await steadily(ctx.host, act)
 
 
 async def watch(
@@ -166,16 +185,21 @@ async def watch(
     endpoint: tuple[str, int],
     say: Callable[[Glance], None],
     *,
+    apart: bool = False,
     ask_kill: AskKill | None = None,
     drafter: bool = True,
-    expected: float | None = None,
+    weights: Weights | None = None,
+    earlier: Earlier | None = None,
     lost: Callable[[HostError], None] | None = None,
 ) -> Outcome:
     """Watch a restart to readiness or failure. `old`: the invocation that was running when it was ordered.
 
-    `expected`: seconds that the last start took. `lost` is told of every loss of the link; the watch goes on after.
+    `apart`: only the stop was ordered. `weights`: how far they are loaded. `earlier`: what is known of earlier
+    starts. `lost` is told of every loss of the link; the watch goes on after it.
     """
-    watching = _Watching(ctx, lines, old, endpoint, say, ask_kill, drafter, expected, lost)
+    watching = _Watching(
+        ctx, lines, old, endpoint, say, apart, ask_kill, drafter, weights, earlier or Earlier(), lost
+    )
     return await watching.run()
 
 
@@ -189,13 +213,16 @@ class _Watching:
         old: str,
         endpoint: tuple[str, int],
         say: Callable[[Glance], None],
+        apart: bool,
         ask_kill: AskKill | None,
         drafter: bool,
-        expected: float | None,
+        weights: Weights | None,
+        earlier: Earlier,
         lost: Callable[[HostError], None] | None,
     ) -> None:
         self.ctx, self.lines, self.old, self.endpoint = ctx, lines, old, endpoint
-        self.say, self.ask_kill, self.expected, self.lost = say, ask_kill, expected, lost
+        self.say, self.apart, self.ask_kill, self.lost = say, apart, ask_kill, lost
+        self.weights, self.earlier = weights, earlier
         self.clock = asyncio.get_running_loop().time
         self.began = self.clock()  # of the restart
         self.stop_deadline = self.began + ctx.service.stop_timeout
@@ -207,6 +234,7 @@ class _Watching:
         self.seen = 0  # lines of the new invocation that `start` has seen
         self.healthy: tuple[float, int] | None = None  # since when it answers, and systemd's MainPID then
         self.next_health = 0.0
+        self.next_weights = 0.0
 
     async def run(self) -> Outcome:
         while True:
@@ -216,11 +244,12 @@ class _Watching:
             if self.new is None and status.invocation_id in ("", self.old):
                 failed = await self._stopping(status)
             else:
+                await self._weigh()
                 failed = self._starting(status)
                 if failed is None and await self._ready(status):
                     assert self.healthy is not None
                     seconds = self.healthy[0] - self.new_since
-                    return Outcome(True, self.new or "", seconds, None, self.start)
+                    return Outcome(True, self.new or "", seconds, None, self.start.ready(seconds))
             if failed is not None:
                 return Outcome(False, self.new or self.old, self.clock() - self.new_since, failed, self.start)
             await self.lines.wait(max(min(POLL, self.next_health - self.clock()), SHORTEST))
@@ -242,6 +271,8 @@ class _Watching:
                 await self._kill(waited, running)
             return None
         self.gone_since = self.gone_since or self.clock()
+        if self.apart:
+            return await self._start_apart(status)
         self.say(Glance(True, "the old server is gone"))
         if self.clock() - self.gone_since < GONE_GRACE:
             return None
@@ -251,6 +282,36 @@ class _Watching:
             (),
             "look at the journal and at the unit's dependencies",
         )
+
+    async def _start_apart(self, status: ServiceStatus) -> Failure | None:
+        """The stop is over: start as soon as the ground is clear."""
+        _, port = self.endpoint
+        found = await steadily(self.ctx.host, lambda: ground.look(self.ctx, status, port), lost=self.lost)
+        if not found.clear:
+            assert self.gone_since is not None
+            waited = self.clock() - self.gone_since
+            self.say(Glance(True, f"waiting before the start: {found.words(port)}"))
+            if waited < CLEAR_WITHIN:
+                return None
+            if found.leftovers and await self._may_kill(Stuck(waited, None, found.words(port))):
+                self.gone_since = self.clock()
+                return None
+            kind = Cause.GPU_HELD if found.leftovers else Cause.PORT_IN_USE
+            return Failure(
+                kind, f"the new server was not started: {found.words(port)}", (), "end those processes"
+            )
+
+        async def act() -> None:
+            now = await services.read_status(self.ctx.host, self.ctx.service)
+            if now.invocation_id == self.old and not now.running:
+                demand(
+                    await order(self.ctx, "start", "--no-block", self.ctx.unit),
+                    f"{self.ctx.unit} cannot be started",
+                )
+
+        await steadily(self.ctx.host, act, lost=self.lost)
+        self.apart, self.gone_since = False, self.clock()
+        return None
 
     def _draining(self) -> int | None:
         """Requests that still run, by the old server's own count in its journal."""
@@ -264,17 +325,20 @@ class _Watching:
         """The limit is over: ask, and kill if told so; else wait for as long again."""
         limit = self.ctx.service.stop_timeout
         self.stop_deadline = self.clock() + limit
-        if self.ask_kill is None:
-            return
         what = f", {running} requests still run by its own count" if running else ""
-        stuck = Stuck(waited, running, f"the old server does not stop: {waited:.0f} s{what}")
-        if await self.ask_kill(stuck):
+        await self._may_kill(Stuck(waited, running, f"the old server does not stop: {waited:.0f} s{what}"))
+        self.stop_deadline = self.clock() + limit
+
+    async def _may_kill(self, stuck: Stuck) -> bool:
+        """Kill what does not end, if the profile or the operator says so."""
+        told = self.ctx.service.kill_when_stuck or (self.ask_kill is not None and await self.ask_kill(stuck))
+        if told:
             await steadily(
                 self.ctx.host,
                 lambda: order(self.ctx, "kill", "-s", "SIGKILL", self.ctx.unit),
                 lost=self.lost,
             )
-        self.stop_deadline = self.clock() + limit
+        return told
 
     # the new server
 
@@ -324,10 +388,26 @@ class _Watching:
         found = failures.explain([entry.text for entry in self.lines.of(self.new, self.host_since)])
         return found if found and found.kind is Cause.PORT_IN_USE else None
 
+    async def _weigh(self) -> None:
+        """How far the target's weights are, by another source than the journal."""
+        if self.weights is None or self.start.phase is not StartPhase.TARGET_WEIGHTS:
+            return
+        if self.clock() < self.next_weights:
+            return
+        self.next_weights = self.clock() + WEIGHTS_EVERY
+        with suppress(HostError, TimeoutError):
+            share = await self.weights.share()
+            if share is not None:
+                self.start = self.start.loaded(share)
+
     def _eta(self, elapsed: float) -> float | None:
-        if self.expected is None:
+        if self.earlier.timings:
+            found = self.start.eta(elapsed, self.earlier.timings)
+            if found is not None:
+                return found
+        if self.earlier.seconds is None or elapsed > self.earlier.seconds:
             return None
-        return max(self.expected - elapsed, 0.0) if elapsed < self.expected else None
+        return self.earlier.seconds - elapsed
 
     def _explain(self, status: ServiceStatus, *, timed_out: bool = False) -> Failure | None:
         mine = self.lines.of(self.new, self.host_since) if self.new else []
