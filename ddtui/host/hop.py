@@ -17,7 +17,13 @@ from ddtui.host.base import Asker, HostKey
 from ddtui.host.known_hosts import Answer, Entry, KnownHosts, Marker
 from ddtui.host.login import Keys, Login, Memory, keys
 from ddtui.host.ssh_config import Hop
-from ddtui.host.ssh_failure import explain, host_key_refused, login_refused, too_many_failures
+from ddtui.host.ssh_failure import (
+    certificate_refused,
+    explain,
+    host_key_refused,
+    login_refused,
+    too_many_failures,
+)
 
 AT_ONCE = 5  # keys per connection: sshd's MaxAuthTries is 6, and a password may still have to follow
 CONNECTIONS = 6  # per log-in: enough for 25 keys, and few enough not to be punished for
@@ -65,8 +71,10 @@ class Opener:
             )
             try:
                 return await self._attempt(hop, tunnel, known, login), login
-            except asyncssh.HostKeyNotVerifiable:
-                known = await self._trust(hop, known, login)
+            except asyncssh.HostKeyNotVerifiable as error:
+                if login.presented is None:
+                    raise certificate_refused(hop, error) from error
+                known = await self._trust(hop, known, login, login.presented)
             except asyncssh.PermissionDenied as error:
                 offered += login.offered
                 if passwords:
@@ -83,7 +91,8 @@ class Opener:
         self, hop: Hop, tunnel: asyncssh.SSHClientConnection | None, known: KnownHosts, login: Login
     ) -> asyncssh.SSHClientConnection:
         """One connection. `connect_timeout` is for the network; in the log-in a person may take time."""
-        trusted = ([entry.key for entry in known.of(Marker.NONE)], known.authorities, known.revoked)
+        # asyncssh decides about certificates; plain keys all come to `Login`, which asks `known` about each
+        trusted = ([], known.authorities, known.revoked if known.authorities else [])
         settings = {"server_host_key_algs": known.algorithms(), **hop.settings}
         connecting = asyncio.ensure_future(
             asyncssh.connect(
@@ -121,11 +130,10 @@ class Opener:
                 connecting.cancel()
                 await asyncio.wait({connecting}, timeout=2)
 
-    async def _trust(self, hop: Hop, known: KnownHosts, login: Login) -> KnownHosts:
+    async def _trust(self, hop: Hop, known: KnownHosts, login: Login, key: asyncssh.SSHKey) -> KnownHosts:
         """Ask a person about an unknown key. Gives what is known afterwards; raises HostKeyRefused."""
-        key = login.presented
-        if key is None or login.answer in (Answer.CHANGED, Answer.REVOKED):
-            raise host_key_refused(hop, known, login)
+        if login.answer in (Answer.CHANGED, Answer.REVOKED):
+            raise host_key_refused(hop, known, login.answer, key)
         notes: list[str] = []
         if login.answer is Answer.OTHER_TYPE:
             others = ", ".join(sorted({entry.algorithm for entry in known.of(Marker.NONE)}))
@@ -137,6 +145,6 @@ class Opener:
             notes.append("It cannot be remembered: ssh_config names no known_hosts file.")
         shown = HostKey(hop.host, hop.port, key.get_algorithm(), key.get_fingerprint(), " ".join(notes))
         if not await self.asker.trust(shown):
-            raise host_key_refused(hop, known, login)
+            raise host_key_refused(hop, known, login.answer, key)
         known_hosts.remember(known, key)
         return replace(known, entries=(*known.entries, Entry("trusted just now", Marker.NONE, key)))

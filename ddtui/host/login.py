@@ -8,7 +8,9 @@ and used again when the link has to be made anew.
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -109,26 +111,52 @@ async def _file_keys(
     if b"PRIVATE KEY" not in data:
         return _public_only(file, data, by_public, skipped)
 
+    if _lacks_bcrypt(data):
+        skipped.append(f"{file} (encrypted, and opening it takes the Python package bcrypt; or use ssh-add)")
+        return []
+
     async def passphrase(_: str) -> str | None:
         return await ask_passphrase(file, data, asker, memory)
 
-    later: Any = passphrase  # asyncssh takes a coroutine function here; its type says only str
+    # Where the public half is in sight, asyncssh asks only when the host wants the key; it takes a coroutine
+    # function for that, though its type says str. Else the key has to be opened now.
+    word: Any = passphrase
+    if not _public_half_in_sight(file, data):
+        word = await passphrase(str(file))
+        if word is None:
+            skipped.append(f"{file} (encrypted, and no passphrase given)")
+            return []
     certificates = [str(path) for path in hop.certificate_files]
     try:
         return asyncssh.load_keypairs(
-            [str(file)], passphrase=later, certlist=certificates, loop=asyncio.get_running_loop()
+            [str(file)], passphrase=word, certlist=certificates, loop=asyncio.get_running_loop()
         )
-    except asyncssh.KeyImportError:
-        pass  # encrypted, and in a format that does not show the public half: it has to be opened now
     except (OSError, ValueError) as error:
-        skipped.append(f"{file} ({error})")
+        skipped.append(f"{file} ({sanitize.line(str(error))})")
         return []
-    word = await passphrase(str(file))
+
+
+def _public_half_in_sight(file: Path, data: bytes) -> bool:
+    """Whether the key's public half can be read without its passphrase (also: it has none)."""
+    with suppress(OSError, ValueError):
+        asyncssh.import_private_key(data)
+        return True
+    for public in (f"{file}.pub", str(file)):
+        with suppress(OSError, ValueError):
+            asyncssh.read_public_key(public)
+            return True
+    return False
+
+
+def _lacks_bcrypt(data: bytes) -> bool:
+    """Whether this is an encrypted key in OpenSSH's own format and asyncssh has not got what opens it."""
+    if b"OPENSSH PRIVATE KEY" not in data or importlib.util.find_spec("bcrypt"):
+        return False
     try:
-        return asyncssh.load_keypairs([str(file)], passphrase=word, certlist=certificates)
-    except (OSError, ValueError) as error:
-        skipped.append(f"{file} ({'no passphrase given' if word is None else error})")
-        return []
+        asyncssh.import_private_key(data)
+    except asyncssh.KeyImportError as error:
+        return "assphrase" in str(error)
+    return False
 
 
 def _public_only(

@@ -79,21 +79,25 @@ def link_lost(error: Exception | None) -> str:
     return f"the connection ended: {text}"
 
 
-def host_key_refused(hop: Hop, known: KnownHosts, login: Login) -> HostKeyRefused:
+def certificate_refused(hop: Hop, error: Exception) -> HostKeyRefused:
+    """A host certificate that is not valid, or signed by nobody that known_hosts trusts."""
+    return HostKeyRefused(
+        f"the host certificate of {hop.host}:{hop.port} is not accepted: {_clean(str(error))}",
+        "Ask whoever signs the host certificates.",
+    )
+
+
+def host_key_refused(hop: Hop, known: KnownHosts, answer: Answer, key: asyncssh.SSHKey) -> HostKeyRefused:
     """A host key that is changed, revoked or was not accepted."""
-    key, where = login.presented, f"{hop.host}:{hop.port}"
-    if key is None:
-        return HostKeyRefused(
-            f"the host certificate of {where} is not valid", "Ask whoever signs the host certificates."
-        )
+    where = f"{hop.host}:{hop.port}"
     shown = f"{key.get_algorithm()} {key.get_fingerprint()}"
-    if login.answer is Answer.REVOKED:
+    if answer is Answer.REVOKED:
         lines = ", ".join(entry.where for entry in known.of(Marker.REVOKED))
         return HostKeyRefused(
             f"the host key of {where} is revoked ({shown}; {lines})",
             "Somebody may hold the host's stolen key. Do not connect; ask whoever runs the host.",
         )
-    if login.answer is Answer.CHANGED:
+    if answer is Answer.CHANGED:
         old = next(entry for entry in known.of(Marker.NONE) if entry.algorithm == key.get_algorithm())
         return HostKeyRefused(
             f"the host key of {where} has changed: it is {shown}, and {old.where} says {old.fingerprint}",
