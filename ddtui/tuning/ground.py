@@ -1,7 +1,6 @@
 """Whether a server can start: nothing of the old one is left, the port is free, the GPUs have their memory back.
 
-Commands: `cat -- /sys/fs/cgroup/…/cgroup.procs`, `ss -ltnH`, host/gpu's nvidia-smi, and
-`systemctl [--user] show UNIT -p KillMode,TimeoutStopUSec --no-pager`.
+Commands: `cat -- /sys/fs/cgroup/…/cgroup.procs`, `ss -ltnH`, host/gpu's nvidia-smi.
 """
 
 from __future__ import annotations
@@ -63,16 +62,6 @@ def _taken(done: Completed, port: int) -> bool | None:
     return any(address.endswith(f":{port}") for address in local)
 
 
-async def leaves_processes(ctx: Tuning) -> bool:
+def leaves_processes(status: ServiceStatus) -> bool:
     """Whether stopping this unit may leave processes behind, by its KillMode."""
-    words = (
-        "systemctl",
-        *(() if ctx.root else ("--user",)),
-        "show",
-        ctx.unit,
-        "-p",
-        "KillMode",
-        "--no-pager",
-    )
-    done = await ctx.host.run(words)
-    return done.out.strip().removeprefix("KillMode=") in LEAVES_PROCESSES
+    return status.properties.get("KillMode") in LEAVES_PROCESSES

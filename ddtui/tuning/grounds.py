@@ -33,7 +33,7 @@ def name_of(survey: Survey) -> str:
 
 
 def needs_reload(survey: Survey) -> bool:
-    return bool(survey.status and survey.status.need_daemon_reload)
+    return survey.reload_pending is not None or bool(survey.status and survey.status.need_daemon_reload)
 
 
 def not_running(survey: Survey) -> str | None:

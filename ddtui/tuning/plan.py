@@ -12,7 +12,6 @@ from ddtui.engine.api import ApiError
 from ddtui.engine.flags import FlagTable
 from ddtui.engine.installation import Installation
 from ddtui.engine.rules import Severity
-from ddtui.host import service as services
 from ddtui.host.base import HostError, LinkLost, Unreachable
 from ddtui.host.service import ServiceReading
 from ddtui.host.unit.change import UnitChange
@@ -20,7 +19,7 @@ from ddtui.host.unit.read import UnitReading
 from ddtui.profile import Knob, KnobKind
 from ddtui.sanitize import sanitize
 from ddtui.store.model import HistoryError
-from ddtui.tuning import diff, layers, lock, place, record, said, verdicts
+from ddtui.tuning import diff, layers, lock, outlook, place, record, said, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import FileEdit, Fingerprint, Layer, Op, Plan, Turn
@@ -55,12 +54,9 @@ async def make(ctx: Tuning, survey: Survey, turns: Sequence[Turn], why: str = ""
     table = said.table(survey)
     wishes, problems = read_wishes(ctx, survey, turns)
     words = [(wish.target, str(wish.turn.op), wish.turn.value) for wish in wishes]
-    change = await services.plan_change(ctx.host, service, words, table or None)
+    change = await outlook.of_turns(ctx.host, service, words, table or None)
     problems += change.problems
-    edits = tuple(
-        FileEdit(e.path, e.before, e.after, e.ours, unit.fragment if e.before is None else None)
-        for e in change.edits
-    )
+    edits = tuple(FileEdit(e.path, e.before, e.after, e.ours, e.like) for e in change.edits)
     argv_before = unit.launch_argv or ()
     argv_after = change.launch_argv_after or argv_before
     warnings = [sanitize(note) for note in change.notes]

@@ -7,9 +7,8 @@ from collections.abc import AsyncIterator, Sequence
 
 from ddtui.engine.flags import FlagTable
 from ddtui.host import files
-from ddtui.host import service as services
 from ddtui.sanitize import sanitize
-from ddtui.tuning import change, place, plan, record, said, verdicts
+from ddtui.tuning import change, outlook, place, plan, record, said, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.change import AskKill
 from ddtui.tuning.context import Tuning
@@ -35,7 +34,7 @@ async def make(ctx: Tuning, to: str | None = None) -> Plan:
     target = _target(stack, records, to)
     undone = stack[stack.index(target) + 1 :] if target else stack
     edits, problems = await _edits(ctx, where, undone)
-    after = await services.plan_files(ctx.host, service, {edit.path: edit.after for edit in edits})
+    after = await outlook.of_files(ctx.host, service, {edit.path: edit.after for edit in edits})
     goal = (
         f"change {target.id} ({plan.describe(target.turns)})" if target else "before every change of ddtui's"
     )

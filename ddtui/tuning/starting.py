@@ -167,7 +167,7 @@ async def restart(ctx: Tuning, before: ServiceStatus) -> bool:
 
     async def act() -> bool:
         now = await services.read_status(ctx.host, ctx.service)
-        apart = now.running and await ground.leaves_processes(ctx)
+        apart = now.running and ground.leaves_processes(now)
         if now.invocation_id != before.invocation_id or now.active_state == "deactivating":
             return apart
         await order(ctx, "reset-failed", ctx.unit)  # nothing to reset is no failure

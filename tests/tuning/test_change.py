@@ -12,7 +12,7 @@ from testhost_fixture import TestHost
 from tuning.conftest import UNIT, Operator, quick
 
 from ddtui.host.base import NotPermitted
-from ddtui.tuning import change, lock, plan, rollback, verdicts
+from ddtui.tuning import change, lock, plan, rollback
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Phase, Plan, Progress, Status

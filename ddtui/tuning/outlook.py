@@ -1,0 +1,55 @@
+"""What the unit will say after a change: the host room's pure code, run until it wants no more of the host's files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from ddtui.engine.flags import FlagTable
+from ddtui.host.base import CommandFailed, Host
+from ddtui.host.fetch import Request
+from ddtui.host.service import ServiceReading
+from ddtui.host.unit.change import UnitChange, change_unit
+from ddtui.host.unit.read import UnitError, UnitReading, read_unit
+from ddtui.host.unit.tree import Tree
+
+T = TypeVar("T")
+ROUNDS = 8  # how often files that lead to further files are followed
+
+
+async def of_turns(
+    host: Host,
+    service: ServiceReading,
+    turns: Sequence[tuple[str, str, str | None]],
+    table: FlagTable | None,
+) -> UnitChange:
+    """The edits that set or unset these flags. Usually no round trip: the files are in the reading."""
+    unit = service.unit
+    assert unit is not None
+    return await _settled(host, service.tree, lambda tree: change_unit(tree, unit, turns, table))
+
+
+async def of_files(host: Host, service: ServiceReading, contents: Mapping[str, bytes | None]) -> UnitReading:
+    """The unit as it reads once these files have these contents. Raises CommandFailed if systemd would refuse it."""
+    unit = service.unit
+    assert unit is not None
+    try:
+        return await _settled(
+            host,
+            service.tree.with_files(contents),
+            lambda tree: read_unit(tree, unit.asked, unit.scope, unit.facts, unit.knobs),
+        )
+    except UnitError as error:
+        raise CommandFailed(str(error)) from None
+
+
+async def _settled(host: Host, tree: Tree, act: Callable[[Tree], T]) -> T:
+    """What `act` gives once the tree holds every file that it asks for."""
+    for _ in range(ROUNDS):
+        tree = tree.with_known({}, {}, {}, {})  # nothing wanted yet
+        found = act(tree)
+        if not tree.wanted:
+            return found
+        request = Request.of(tree.wanted)
+        tree = request.read(await host.batch(request.commands())).into(tree)
+    return act(tree)
