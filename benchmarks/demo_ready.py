@@ -2,9 +2,9 @@
 
     .venv/bin/python benchmarks/demo_ready.py
 
-Prints medians of 7 runs, in seconds from the start of the process: the line that says where to reach it; an SSH
-connection that is up (its client already imported); the first `systemctl show`, by which time the server has long
-been up. And the same as multiples of a bare `python -c pass`.
+Prints medians of 7 runs, in seconds from the start of the process: the line that says where to reach it; an
+SSH connection that is up (its client already imported); the first `systemctl show`, by which time the server
+has long been up. And the same as multiples of a bare `python -c pass`.
 """
 
 from __future__ import annotations

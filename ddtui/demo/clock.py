@@ -60,5 +60,13 @@ class Clock:
         text = time.strftime("[%Y-%m-%d %H:%M:%S", time.gmtime(now))
         return f"{text}.{int(now % 1 * 1000):03d}" if with_ms else text
 
+    def stamp(self, line: str) -> str:
+        """A log line whose time was left out (`[] …`, `[ TP0] …`), with the host's in its place."""
+        return line.replace("[", self._stamp(False), 1)
+
+    def set_behind(self, seconds: float) -> None:
+        """Set the clock so far behind, if that is not further back than it is."""
+        self.lag = min(self.lag, seconds)
+
     def catch_up(self) -> None:
         self.lag = 0.0

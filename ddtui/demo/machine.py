@@ -29,6 +29,8 @@ from ddtui.demo.unit import JobFailed, Unit
 
 UNIT = image.UNIT
 HOSTNAME = "demo"
+TRAFFIC = Path(__file__).parent / "earlier_traffic.txt"
+SINCE_TRAFFIC = 75.0  # seconds since its last line
 BOOT_LIMIT = 6.0  # seconds of real time that the host's clock may lag while the server starts at boot
 SOCKET_NAME_MAX = 100  # bytes of a Unix socket's path, on every system
 
@@ -50,6 +52,7 @@ class Machine:
     guests: dict[int, tuple[asyncio.subprocess.Process, User]] = field(default_factory=dict)
     booted: asyncio.Event = field(default_factory=asyncio.Event)
     start: Start | None = None
+    is_new: bool = False  # its disk was made just now
     _relay: asyncio.Server | None = None
 
     # -- power ----------------------------------------------------------------------------------------------
@@ -90,11 +93,23 @@ class Machine:
             processes=processes,
             clock=clock,
             spawn=standin.spawn,
-            on_output=lambda unit, text: text,
+            on_output=lambda unit, process, text: (process, text),
             on_exit=lambda unit: None,
             hostname=HOSTNAME,
         )
-        machine = cls(state, files, clock, journal, processes, systemd, gpus, run_dir, socket, booted=booted)
+        machine = cls(
+            state=state,
+            files=files,
+            clock=clock,
+            journal=journal,
+            processes=processes,
+            systemd=systemd,
+            gpus=gpus,
+            run_dir=run_dir,
+            server_socket=socket,
+            booted=booted,
+            is_new=not complete,
+        )
         systemd.on_output, systemd.on_exit = machine._see, machine._server_gone
         return machine
 
@@ -116,9 +131,23 @@ class Machine:
 
     def _boot_is_over(self) -> None:
         """From now on the host's clock is right."""
+        if self.is_new and self.start and self.start.ready and not self.booted.is_set():
+            self._recall_traffic()
         self.clock.catch_up()
         self.gpus.busy_until = 0.0
         self.booted.set()
+
+    def _recall_traffic(self) -> None:
+        """Put into the journal what customers did before ddtui came."""
+        unit = self.systemd.get(UNIT)
+        launcher = self.processes.table.get(unit.main_pid)
+        lines = [line for line in TRAFFIC.read_text().splitlines() if line and not line.startswith("#")]
+        spans = [(float(line[:6]), line[7:]) for line in lines]
+        for at, text in spans:
+            self.clock.set_behind(SINCE_TRAFFIC + spans[-1][0] - at)
+            stamped = self.clock.stamp(text)
+            if launcher and self.start:
+                self.systemd.log.line(unit, self.start.writer(stamped) or launcher, stamped)
 
     async def shut_down(self) -> None:
         """End everything that was started, and leave only what `state` keeps."""
@@ -135,8 +164,8 @@ class Machine:
 
     # -- the server, as the host sees it --------------------------------------------------------------------
 
-    def _see(self, unit: Unit, text: str) -> str:
-        """Some output of the server: the machine follows suit. Gives the text that the journal is to have."""
+    def _see(self, unit: Unit, process: Process, text: str) -> tuple[Process, str]:
+        """Some output of the server: the machine follows suit. Gives whose line it is, and its text."""
         self.gpus.see(text)
         address = listens_on(text)
         if address and unit.main_pid:
@@ -146,11 +175,11 @@ class Machine:
         self.start.see(text, self.gpus.fraction)
         if self.start.ready and not self.booted.is_set():
             asyncio.get_running_loop().call_soon(self._boot_is_over)  # once this line is in the journal
-        if not self.clock.behind:
-            return text
-        seconds, text = self.start.at_boot(text)
-        self.clock.pass_time(seconds)
-        return self.clock.restamp(text)
+        if self.clock.behind:
+            seconds, text = self.start.at_boot(text)
+            self.clock.pass_time(seconds)
+            text = self.clock.restamp(text)
+        return self.start.writer(text) or process, text
 
     def _server_gone(self, unit: Unit) -> None:
         self.gpus.reset()

@@ -113,7 +113,7 @@ class ServiceLog:
                 "MESSAGE": text,
                 "PRIORITY": priority,
                 "SYSLOG_FACILITY": "3",
-                "SYSLOG_IDENTIFIER": unit.definition.get("Service.SyslogIdentifier") or process.comm,
+                "SYSLOG_IDENTIFIER": _identifier(unit),
                 "_TRANSPORT": "stdout",
                 "_STREAM_ID": unit.invocation,
                 "_PID": str(process.pid),
@@ -127,6 +127,12 @@ class ServiceLog:
                 **self.journal.common(),
             }
         )
+
+
+def _identifier(unit: Unit) -> str:
+    """Of all lines of a service's stdout, whichever of its processes wrote them."""
+    command = unit.commands_started[0].path.rpartition("/")[2] if unit.commands_started else "unknown"
+    return unit.definition.get("Service.SyslogIdentifier") or command
 
 
 def _of_unit(unit: Unit) -> dict[str, str]:

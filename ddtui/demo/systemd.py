@@ -40,7 +40,9 @@ class Manager:
     processes: Processes
     clock: Clock
     spawn: Spawn
-    on_output: Callable[[Unit, str], str]  # sees every piece of output, and says what a line of it becomes
+    on_output: Callable[
+        [Unit, Process, str], tuple[Process, str]
+    ]  # sees all output; whose line it is, and its text
     on_exit: Callable[[Unit], None]
     hostname: str
     units: dict[str, Unit] = field(default_factory=dict)
@@ -234,9 +236,9 @@ class Manager:
         """Run the process to its end, its output into the journal."""
 
         def output(text: str, line: bool) -> None:
-            text = self.on_output(unit, text)
+            writer, text = self.on_output(unit, process, text)
             if line:
-                self.log.line(unit, process, text)
+                self.log.line(unit, writer, text)
 
         try:
             unit.spawned = spawned = await self.spawn(process, output)

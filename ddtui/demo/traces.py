@@ -44,6 +44,11 @@ class Start:
             process.read_bytes = max(process.read_bytes, share)
             process.rss = (3 << 30) + share // 40
 
+    def writer(self, text: str) -> Process | None:
+        """The child that a line comes from; None: the launcher."""
+        prefix = _PREFIX.match(text)
+        return self._ranks.get(int(prefix[1])) if prefix and prefix[1] else None
+
     def _child(self, rank: int, title: str) -> None:
         parent = self._processes.table.get(self.pid)
         if rank in self._ranks or parent is None:

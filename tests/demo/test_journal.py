@@ -196,10 +196,10 @@ async def test_a_line_of_a_progress_bar_is_invisible_until_it_has_ended(machine:
     came = asyncio.Event()
     before = machine.systemd.on_output
 
-    def on_output(unit: Any, text: str) -> str:
+    def on_output(unit: Any, process: Any, text: str) -> Any:
         seen.append(text)
         came.set()
-        return before(unit, text)
+        return before(unit, process, text)
 
     machine.systemd.on_output = on_output
     await run(machine, "sudo", "-n", "--", "systemctl", "start", UNIT)

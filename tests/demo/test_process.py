@@ -354,3 +354,16 @@ async def test_a_slow_link_takes_its_time_each_way() -> None:
             began = time.monotonic()
             await run(connection, "true")
             assert time.monotonic() - began > 0.12
+
+
+async def test_a_new_hosts_journal_ends_with_traffic_of_a_minute_ago() -> None:
+    with launch.start() as host:
+        async with connected(host.access) as connection:
+            _, out, _ = await run(
+                connection, "journalctl", "-u", UNIT, "-o", "json", "-n", "20", "--no-pager"
+            )
+    entries = [json.loads(line) for line in out.splitlines()]
+    assert sum("Decode batch" in entry["MESSAGE"] for entry in entries) > 5
+    assert 60 < time.time() - int(entries[-1]["__REALTIME_TIMESTAMP"]) / 1e6 < 120
+    decode = next(entry for entry in entries if "Decode batch" in entry["MESSAGE"])
+    assert (decode["_COMM"], decode["SYSLOG_IDENTIFIER"]) == ("sglang::schedul", "python3")
