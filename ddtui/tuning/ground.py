@@ -12,7 +12,7 @@ from ddtui.host.base import Command, Completed
 from ddtui.host.service import ServiceStatus
 from ddtui.tuning.context import Tuning
 
-LEAVES_PROCESSES = ("process", "mixed", "none")  # KillMode values under which a stop may leave children alive
+LEAVES_PROCESSES = ("process", "none")  # KillMode values under which a stop may leave children alive
 CGROUPS = ("/sys/fs/cgroup", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")  # v2, v1, hybrid
 
 

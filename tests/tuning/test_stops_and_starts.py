@@ -61,7 +61,7 @@ async def follow(progress: AsyncIterator[Progress]) -> list[Progress]:
 async def test_a_server_that_never_stops_is_killed_only_when_the_operator_says_so(
     ann: Tuning, testhost: TestHost
 ) -> None:
-    extra(testhost, "TimeoutStopSec=infinity\nEnvironment=SGLANG_STANDIN_FAIL=stop_hangs")
+    extra(testhost, "TimeoutStopSec=infinity\nKillMode=mixed\nEnvironment=SGLANG_STANDIN_FAIL=stop_hangs")
     await ready(ann)
     ctx = limits(ann, stop_timeout=1.0)
     asked: list[change.Stuck] = []
@@ -80,7 +80,7 @@ async def test_a_server_that_never_stops_is_killed_only_when_the_operator_says_s
 
 
 async def test_the_profile_may_say_that_a_stuck_server_is_killed(ann: Tuning, testhost: TestHost) -> None:
-    extra(testhost, "TimeoutStopSec=infinity\nEnvironment=SGLANG_STANDIN_FAIL=stop_hangs")
+    extra(testhost, "TimeoutStopSec=infinity\nKillMode=mixed\nEnvironment=SGLANG_STANDIN_FAIL=stop_hangs")
     await ready(ann)
     ctx = limits(ann, stop_timeout=1.0, kill_when_stuck=True)
     steps = await follow(change.restart(ctx))
