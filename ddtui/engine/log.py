@@ -319,7 +319,7 @@ _RULES = (
     _rule(r"^Load weight end\.", Kind.LOAD_END, _load_end),
     _rule(r"^Using KV cache dtype: (?P<dtype>\S+)", Kind.KV_DTYPE, _groups),
     _rule(
-        r"^(?P<label>.*?)(?: is allocated| VA upper bound)\. (?:dtype: (?P<dtype>\S+), )?"
+        r"^(?P<label>.*?)(?: is allocated| VA upper bound| allocated)\. (?:dtype: (?P<dtype>\S+), )?"
         r"#tokens: (?P<tokens>\d+)"
         rf", (?:KV size: {_GB.format('kv')}|K size: {_GB.format('k')}, V size: {_GB.format('v')})",
         Kind.KV_POOL,

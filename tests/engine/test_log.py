@@ -39,6 +39,8 @@ LINES: list[tuple[str, Kind, dict[str, Any]]] = [
      Kind.KV_POOL, {"tokens": 5, "kv": 1.5, "dtype": "torch.bfloat16"}),
     ("[2026-12-01 02:55:01] SWA KV Cache VA upper bound. dtype: torch.int8, #tokens: 7, KV size: 1.5 GB",
      Kind.KV_POOL, {"tokens": 7, "label": "SWA KV Cache"}),
+    ("[2026-12-01 02:55:01] Post-capture KV sizing: KV cache allocated. dtype: torch.int8, #tokens: 7, KV size: 1.5 GB,"
+     " avail mem=2.00 GB", Kind.KV_POOL, {"tokens": 7, "kv": 1.5}),
     ("[2026-12-01 02:55:01] Capture cuda graph begin. This can take up to several minutes. avail mem=69.32 GB",
      Kind.GRAPH_BEGIN, {"what": "cuda graph", "avail_mem": 69.32}),
     ("[2026-12-01 02:55:01] Capture draft verify CUDA graph begin. backend=full, num_tokens_per_bs=16, bs=[1, 2, 4],"

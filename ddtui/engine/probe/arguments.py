@@ -110,9 +110,13 @@ class Flags:
     def _annotated_fields(self, module: Module, cls: ast.ClassDef) -> None:
         if not is_fields_class(module, cls):
             return
+        fields: dict[str, ast.AnnAssign] = {}
         for item in cls.body:
-            if not isinstance(item, ast.AnnAssign) or not isinstance(item.target, ast.Name):
-                continue
+            if isinstance(item, ast.AnnAssign) and isinstance(item.target, ast.Name):
+                fields[item.target.id] = (
+                    item  # a field declared twice is the last one, in the first one's place
+                )
+        for item in fields.values():
             annotation = item.annotation
             if not isinstance(annotation, ast.Subscript) or name_of(annotation.value) not in (
                 "A",
