@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from textual.app import App
@@ -111,7 +112,7 @@ class DdtuiApp(App[int]):
             number = getattr(signal, name, None)
             if number is not None:
                 with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(number, self.exit, 128 + number)
+                    loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
         if self._desk is not None:
             self.call_after_refresh(self.reconnect)
 

@@ -77,7 +77,7 @@ class ConsoleScreen(Screen[None]):
         yield from self.body()
         if self.CHANGE_PANEL:
             yield ChangePanel()
-        yield KeyBar(self.keys)
+        yield KeyBar(self.footer_keys)
 
     def body(self) -> ComposeResult:
         yield from ()
@@ -112,7 +112,7 @@ class ConsoleScreen(Screen[None]):
         """Every action whose key answers somewhere on this screen."""
         return (*self.knob_actions, *at(self.PLACE))
 
-    def keys(self) -> list[tuple[Action, str, str | None]]:
+    def footer_keys(self) -> list[tuple[Action, str, str | None]]:
         """The actions whose keys answer where the focus is, how the key is written, and why not now."""
         known = {**BY_ID, **{action.id: action for action in self.knob_actions}}
         found: dict[str, tuple[Action, str, str | None]] = {}

@@ -154,16 +154,7 @@ def summary(burst: Burst) -> Content:
     )
 
 
-COLUMNS: tuple[tuple[str, int], ...] = (
-    ("C", 4),
-    ("ctx", 6),
-    ("tok/s [95 %]", 26),
-    ("accept", 15),
-    ("per user", 15),
-    ("TTFT ms", 15),
-    ("step ms", 15),
-    ("ok", 5),
-)
+COLUMNS = ("C", "ctx", "tok/s [95 %]", "accept", "per user", "TTFT ms", "step ms", "ok")
 
 
 def point_lines(burst: Burst, width: int) -> Content:
@@ -171,23 +162,26 @@ def point_lines(burst: Burst, width: int) -> Content:
     lines: list[Content] = []
     if burst.state in RUNNING or burst.state is BurstState.FAILED or burst.text:
         lines.append(burst_line(burst, width))
-    columns: list[tuple[str, int]] = []
+    rows = [point_cells(point) for point in burst.points]
+    sizes = {name: max(len(name), *(len(row[name]) for row in rows), 0) for name in COLUMNS}
+    columns: list[str] = []
     used = 0
-    for name, size in COLUMNS:
-        if used + size + 1 > width:
+    for name in COLUMNS:
+        used += sizes[name] + 2
+        if used > width + 2:
             break
-        columns.append((name, size))
-        used += size + 1
-    lines.append(Content.styled(" ".join(name.rjust(size) for name, size in columns), "$muted"))
-    for point in burst.points:
-        cells = point_cells(point)
-        row = " ".join(cut(cells[name], size).rjust(size) for name, size in columns)
-        lines.append(Content.styled(row, "$foreground" if point.final else "$muted"))
+        columns.append(name)
+    lines.append(Content.styled("  ".join(name.rjust(sizes[name]) for name in columns), "$muted"))
+    for point, row in zip(burst.points, rows, strict=True):
+        text = "  ".join(row[name].rjust(sizes[name]) for name in columns)
+        lines.append(Content.styled(text, "$foreground" if point.final else "$muted"))
         marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
         if marks:
-            lines.append(Content.styled(cut("     ! " + ", ".join(marks), width), "$warning"))
+            lines.append(Content.styled(cut("   ! " + ", ".join(marks), width), "$warning"))
     if not burst.points and burst.state not in RUNNING:
         lines.append(Content.styled("nothing was measured", "$muted"))
+    for warning in burst.warnings:
+        lines.append(Content.styled(cut(f"! {warning}", width), "$warning"))
     return Content("\n").join(lines)
 
 

@@ -7,16 +7,16 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import OptionList
+from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from ddtui.desk import Desk
 from ddtui.host.base import LoggedCommand
 from ddtui.sanitize import clean
 from ddtui.screens.base import Dialog
-from ddtui.words import time_of_day
+from ddtui.words import cut, time_of_day
 
 SHOWN = 500
 
@@ -35,6 +35,8 @@ class CommandLog(Dialog[None]):
         & > .box { width: 96%; height: 92%; padding: 0 1; }
         OptionList { height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1; }
         OptionList > .option-list--option { padding: 0; }
+        #whole { height: auto; max-height: 6; border-top: solid $border-blurred; }
+        #command { color: $foreground; }
     }
     """
 
@@ -48,9 +50,14 @@ class CommandLog(Dialog[None]):
             box.border_title = Content("Commands on the host")
             box.border_subtitle = Content("y copy   esc close")
             yield OptionList(markup=False, compact=True)
+            with VerticalScroll(id="whole", can_focus=False):
+                yield Static(id="command", markup=False)
+
+    def on_resize(self) -> None:
+        self._shown = []
+        self.call_after_refresh(self._fill)
 
     def on_mount(self) -> None:
-        self._fill()
         self.set_interval(1.0, self._fill)
         self.query_one(OptionList).focus()
 
@@ -62,9 +69,14 @@ class CommandLog(Dialog[None]):
         at_end = options.highlighted in (None, len(self._shown) - 1)
         kept = options.highlighted
         self._shown = commands
-        options.set_options(Option(line(command)) for command in commands)
+        room = max(30, options.size.width - 1)
+        options.set_options(Option(line(command, room)) for command in commands)
         if commands:
             options.highlighted = len(commands) - 1 if at_end else kept
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_index < len(self._shown):
+            self.query_one("#command", Static).update(Content(words(self._shown[event.option_index])))
 
     def action_copy(self) -> None:
         index = self.query_one(OptionList).highlighted
@@ -86,12 +98,12 @@ def words(command: LoggedCommand) -> str:
     return sudo + clean(" ".join(shlex.quote(word) for word in command.argv))
 
 
-def line(command: LoggedCommand) -> Content:
-    """One command: when, exit code, duration, words."""
+def line(command: LoggedCommand, width: int) -> Content:
+    """One command in one line: when, exit code, duration, words; what is cut stands whole below the list."""
     code = "–" if command.exit_code is None else str(command.exit_code)
     return Content.assemble(
         (f"{time_of_day(command.at)}  ", "$muted"),
         (f"{code:>3}", "$success" if command.exit_code == 0 else "$warning"),
         (f"{command.seconds * 1000:7.0f} ms  ", "$muted"),
-        words(command),
+        cut(words(command), max(10, width - 27)),
     )

@@ -6,17 +6,20 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Middle, Vertical
+from textual.containers import Container, Vertical
 from textual.content import Content
-from textual.widgets import LoadingIndicator, Static
+from textual.widgets import Static
 
-from ddtui.actions import Where
+from ddtui.actions import Action, Where
 from ddtui.bindings import bindings
 from ddtui.desk import Desk
 from ddtui.host.base import HostError, LinkState
 from ddtui.screens.base import ConsoleScreen
 from ddtui.view import View
+from ddtui.words import clock
 
+SPINNER = "◐◓◑◒"
+HERE = frozenset({"retry", "help", "palette", "quit", "theme"})  # what can be done without a host
 KEY = "bold $footer-key-foreground"
 LOGO = """\
    ╷   ╷  ╷
@@ -37,37 +40,51 @@ class ConnectScreen(ConsoleScreen):
         #connect-box { width: 72; max-width: 94%; height: auto; }
         #logo { color: $primary; width: auto; height: auto; margin-bottom: 1; }
         #connect-lines { height: auto; }
-        LoadingIndicator { height: 1; width: 12; color: $primary; margin-top: 1; display: none; }
-        LoadingIndicator.-shown { display: block; }
     }
     """
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self.failure: Exception | None = None
+        self._spins = 0
 
     def body(self) -> ComposeResult:
-        with Middle(id="connect"), Vertical(id="connect-box"):
+        with Container(id="connect"), Vertical(id="connect-box"):
             yield Static(Content(LOGO), id="logo", markup=False)
             yield Static(id="connect-lines", markup=False)
-            yield LoadingIndicator()
 
     def fail(self, error: Exception | None) -> None:
         """Show why there is no connection; None: it is being tried again."""
         self.failure = error
         self.present(self.desk.view)
 
+    def on_mount(self) -> None:
+        self.set_interval(0.25, self._turn)
+
+    def _turn(self) -> None:
+        """While it waits, something moves."""
+        if self.failure is None and self.is_active:
+            self._spins += 1
+            self.show_view(self.desk.view)
+
     def show_view(self, view: View) -> None:
-        waiting = self.failure is None
-        self.query_one(LoadingIndicator).set_class(waiting, "-shown")
-        self.query_one("#connect-lines", Static).update(connect_lines(view, self.failure))
+        spinner = SPINNER[self._spins % len(SPINNER)]
+        waited = self.desk.now() - view.tune.link.since
+        lines = connect_lines(view, self.failure, spinner, waited)
+        self.query_one("#connect-lines", Static).update(lines)
+
+    def actions_here(self) -> tuple[Action, ...]:
+        return tuple(action for action in super().actions_here() if action.id in HERE)
+
+    def footer_keys(self) -> list[tuple[Action, str, str | None]]:
+        return [key for key in super().footer_keys() if key[0].id in HERE]
 
     def action_retry(self) -> None:
         if self.failure is not None:
             self.console.reconnect()
 
 
-def connect_lines(view: View, failure: Exception | None) -> Content:
+def connect_lines(view: View, failure: Exception | None, spinner: str, waited: float) -> Content:
     """What is being done, or why it failed and what to do."""
     link, profile = view.tune.link, view.profile
     lines: list[Content] = [
@@ -78,10 +95,13 @@ def connect_lines(view: View, failure: Exception | None) -> Content:
     ]
     if failure is None:
         if link.state is LinkState.CONNECTED:
-            lines.append(Content.assemble(("● ", "$success"), "connected; reading every layer …"))
+            lines.append(Content.assemble((f"{spinner} ", "$success"), "connected; reading every layer …"))
         else:
             attempt = f", attempt {link.attempt + 1}" if link.attempt else ""
-            lines.append(Content.assemble(("◌ ", "$warning"), f"{link.state}{attempt} …"))
+            seconds = f"  {clock(waited)}" if waited >= 1 else ""
+            lines.append(
+                Content.assemble((f"{spinner} ", "$warning"), f"{link.state}{attempt} …", (seconds, "$muted"))
+            )
         if link.message:
             lines.append(Content.styled(link.message, "$muted"))
         return Content("\n").join(lines)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Middle, Vertical
+from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.screen import Screen
@@ -59,7 +59,7 @@ class PickScreen(Screen[None]):
         self._offers = offers
 
     def compose(self) -> ComposeResult:
-        with Middle(id="pick"), Vertical(id="pick-box"):
+        with Container(id="pick"), Vertical(id="pick-box"):
             yield Static(Content(LOGO), id="pick-logo", markup=False)
             yield OptionList(
                 *(Option(offer_line(offer), id=offer.name) for offer in self._offers), markup=False

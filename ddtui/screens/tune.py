@@ -26,6 +26,7 @@ from ddtui.widgets.pane_tabs import PaneRow
 from ddtui.widgets.service_pane import ServicePane
 
 NARROW = 100  # columns under which panes become tabs
+MEDIUM = 130  # columns under which the service gets the room first
 
 
 class TuneScreen(ConsoleScreen):
@@ -61,6 +62,7 @@ class TuneScreen(ConsoleScreen):
         self._arrange(event.size)
 
     def _arrange(self, size: Size) -> None:
+        self.set_class(size.width < MEDIUM, "-medium")
         for row in (self.upper, self.lower):
             row.set_class(size.width < NARROW, "-tabbed")
 

@@ -82,7 +82,7 @@ class ChartPane(Pane):
         chart = self.query_one(Chart)
         chart.show(make(before, newest, self.slice))
         at = self.slice
-        title = TITLES[self.kind]
+        title = TITLES[self.kind] if self.size.width >= 48 else TABS[self.kind]
         if at is not None:
             title = f"{title}, " + (f"ctx {tokens(at)}" if self.kind == "rate" else f"C = {at}")
             if len(self.slices) > 1:

@@ -20,6 +20,8 @@ from ddtui.view import View
 from ddtui.widgets.pane import Pane
 from ddtui.words import STATUS_LOOK, cut
 
+NO_BREAK = "\u00a0"  # keeps the words of a status on one line
+
 
 class CheckList(OptionList):
     """One verdict an option. Verdicts that are not fine are expanded until the operator closes them."""
@@ -120,9 +122,13 @@ def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
     """A verdict as lines of at most `width` cells."""
     glyph, colour = STATUS_LOOK[verdict.status]
     value = f" {verdict.value}" if verdict.value else ""
-    word = f": {verdict.status}"
-    title = cut(verdict.title + value, max(8, width - 2 - len(word)))
-    lines = [Content.assemble((glyph, f"bold {colour}"), " ", title, (word, colour))]
+    word = verdict.status.value.replace(" ", NO_BREAK)
+    text = f"{verdict.title}{value}: {word}"
+    wrapped = textwrap.wrap(text, max(10, width - 2), break_on_hyphens=False) or [text]
+    lines = [Content.assemble(("  ", ""), (line, "")) for line in wrapped]
+    lines[0] = Content.assemble((glyph, f"bold {colour}"), " ", wrapped[0])
+    start = len(lines[-1]) - len(word)
+    lines[-1] = lines[-1].stylize(colour, max(2, start))
     if expanded:
         lines += _indented(verdict.summary, width, "$foreground", hang="")
         for evidence in verdict.evidence:
@@ -141,7 +147,7 @@ def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
 
 def _indented(text: str, width: int, colour: str, *, tail: str = "", hang: str = "  ") -> list[Content]:
     """The text wrapped below the glyph; the tail after it if it fits, else on its own line."""
-    lines = textwrap.wrap(text, max(10, width - 2), subsequent_indent=hang, break_on_hyphens=False) or [""]
+    lines = textwrap.wrap(text, max(10, width - 2), subsequent_indent=hang, break_on_hyphens=True) or [""]
     shown = [Content.assemble("  ", (line, colour)) for line in lines]
     if tail and len(lines[-1]) + len(tail) + 2 <= width:
         shown[-1] = Content.assemble(shown[-1], (tail, "$faint"))

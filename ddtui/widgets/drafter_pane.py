@@ -9,7 +9,7 @@ from textual.widgets import Static
 
 from ddtui.view import DrafterView, Fact
 from ddtui.widgets.pane import Pane
-from ddtui.words import cut_left, time_of_day
+from ddtui.words import cut, cut_left, time_of_day
 
 
 class DrafterPane(Pane):
@@ -48,8 +48,8 @@ def facts(drafter: DrafterView, width: int) -> Content:
         lines.append(Content.assemble(("✗ ", "$error"), drafter.problem))
     elif not drafter.facts:
         lines.append(Content.styled("not read yet", "$muted"))
-    label = min(max((len(fact.label) for fact in drafter.facts), default=0), max(8, width // 2))
-    lines += [_fact(fact, label) for fact in drafter.facts]
+    label = min(max((len(fact.label) for fact in drafter.facts), default=0), max(8, width - 14))
+    lines += [_fact(fact, label).truncate(width, ellipsis=True) for fact in drafter.facts]
     return Content("\n").join(lines)
 
 
@@ -58,5 +58,5 @@ def _fact(fact: Fact, label: int) -> Content:
     colour = "$warning" if fact.warn else ("$muted" if fact.value is None else "$foreground")
     note = f"  {fact.note}" if fact.note else ""
     return Content.assemble(
-        (fact.label[:label].ljust(label), "$muted"), "  ", (value, colour), (note, "$muted")
+        (cut(fact.label, label).ljust(label), "$muted"), "  ", (value, colour), (note, "$muted")
     )

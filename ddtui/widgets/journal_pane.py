@@ -60,7 +60,7 @@ class JournalPane(Pane):
     def __init__(self, store: JournalStore, *, id: str = "journal") -> None:
         super().__init__("Journal", id=id)
         self._store = store
-        self._level = Level.DEBUG
+        self._level = Level.INFO  # what ddtui itself asks of the server is logged, and less than that
 
     def compose(self) -> ComposeResult:
         yield DecodeStrip(self._store)
@@ -80,7 +80,7 @@ class JournalPane(Pane):
         return self.query_one(JournalView)
 
     def on_mount(self) -> None:
-        self._describe()
+        self._apply_filter()
 
     # filter
 
@@ -98,7 +98,7 @@ class JournalPane(Pane):
     def _filter_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.view.focus()
-        self.set_class(bool(self.query_one(FilterInput).value) or self._level > Level.DEBUG, "-filtering")
+        self.set_class(bool(self.query_one(FilterInput).value), "-filtering")
 
     def _apply_filter(self) -> None:
         word = self.query_one("#filter-word", Static)
@@ -116,7 +116,7 @@ class JournalPane(Pane):
     def action_level(self) -> None:
         """The next least level."""
         self._level = LEVEL_ORDER[(LEVEL_ORDER.index(self._level) + 1) % len(LEVEL_ORDER)]
-        self.set_class(bool(self.query_one(FilterInput).value) or self._level > Level.DEBUG, "-filtering")
+        self.set_class(bool(self.query_one(FilterInput).value), "-filtering")
         self._apply_filter()
 
     # what it says about itself
@@ -138,15 +138,15 @@ class JournalPane(Pane):
             state = f"↑ scrolled, {view.waiting:,} new below"
         if view.wrap:
             state += "  wrap"
+        if self._level > Level.DEBUG:
+            state = f"{LEVEL_WORDS[self._level]}   {state}"
         self.set_state(state)
-        if view.filter.empty:
+        if not view.filter.searching:
             self.query_one("#filter-word", Static).update(Content(""))
             return
-        count = f"{len(view.matches):,}{'+' if view.scanning else ''} of {len(self._store):,}"
         at = view.position
+        count = f"{len(view.matches):,}{'+' if view.scanning else ''} of {len(self._store):,}"
         words = [f"match {at} of {len(view.matches):,}" if at is not None else count]
-        if self._level > Level.DEBUG:
-            words.insert(0, LEVEL_WORDS[self._level])
         if not view.only_matches:
             words.append("all lines")
         self.query_one("#filter-word", Static).update(Content("  ".join(words)))
@@ -170,7 +170,7 @@ class JournalPane(Pane):
 
     def _to_match(self, by: int) -> None:
         if not self.view.next_match(by):
-            what = "no match" if not self.view.filter.empty else "no error in the journal"
+            what = "no match" if self.view.filter.searching else "no error in the journal"
             self.notify(what, timeout=2, markup=False)
         self._describe()
 

@@ -40,6 +40,8 @@ _ERROR = re.compile(
     r"\b(?:Traceback|[A-Z]\w*(?:Error|Exception):|ERROR\b|CRITICAL\b|FATAL\b|OutOfMemory)|: error: "
 )
 _WARNING = re.compile(r"\b(?:WARN(?:ING)?\b|Warning:|deprecated\b|overrid|has no effect|disabled when using)")
+# uvicorn's line for a question to the server: ddtui itself asks every few seconds
+_ASKED = re.compile(r'"GET /[^" ]* HTTP/')
 _PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?P<rank>(?: [A-Z]{2}\d+)*)\] ?")
 _TQDM = re.compile(r"^(?P<label>.{0,200}?)\s*\d{1,3}%\s?(?:\||Completed)")
 
@@ -50,7 +52,7 @@ def level_of(text: str, priority: int) -> Level:
         return Level.ERROR
     if priority == 4:
         return Level.WARNING
-    if priority >= 7:
+    if priority >= 7 or (text.startswith("INFO:") and _ASKED.search(text)):
         return Level.DEBUG
     head = text[:400]
     if _ERROR.search(head):
@@ -94,6 +96,11 @@ class Filter:
     @property
     def empty(self) -> bool:
         return not (self.words or self.regex or self.not_words or self.level > Level.DEBUG)
+
+    @property
+    def searching(self) -> bool:
+        """Whether it looks for words, and not only at the level."""
+        return bool(self.words or self.regex or self.not_words)
 
     def matches(self, text: str, level: int) -> bool:
         if level < self.level:

@@ -312,7 +312,7 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def next_match(self, by: int) -> bool:
         """Move the cursor to the next (+1) or previous (-1) match; without a filter, to an error."""
-        numbers = self.matches if not self.filter.empty else self._errors()
+        numbers = self.matches if self.filter.searching else self._errors()
         if not numbers:
             return False
         if self.cursor is None:
@@ -335,7 +335,7 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
     @property
     def position(self) -> int | None:
         """Which match the cursor is on, from 1."""
-        if self.cursor is None or self.filter.empty:
+        if self.cursor is None or not self.filter.searching:
             return None
         index = bisect_left(self.matches, self.cursor)
         found = index < len(self.matches) and self.matches[index] == self.cursor
@@ -456,7 +456,7 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
         return segments
 
     def _highlighted(self, text: str, shown: str, skipped: int, base: Style) -> list[Segment]:
-        if self.filter.empty:
+        if not self.filter.searching:
             return self._batch(shown, base) if " batch, " in text else [Segment(shown, base)]
         match = base + self.get_component_rich_style("journal--match", partial=True)
         segments: list[Segment] = []

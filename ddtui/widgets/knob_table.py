@@ -99,9 +99,9 @@ def table(view: View, width: int, cursor: int, *, focused: bool) -> Content:
     """The table in `width` cells."""
     rows = view.tune.knobs
     name = max(4, *(len(row.name) for row in rows))
-    column = max(7, min(12, (width - name) // len(HEADS) - 1))
+    column = max(5, min(12, (width - name) // len(HEADS) - 1))
     name = max(4, min(name, width - (column + 1) * len(HEADS)))
-    head = "knob".ljust(name) + "".join(f" {head.rjust(column)}" for head in HEADS)
+    head = "knob".ljust(name) + "".join(f" {cut(head, column).rjust(column)}" for head in HEADS)
     lines = [Content.styled(cut(head, width), "$muted")]
     for index, row in enumerate(rows):
         here = index == cursor
@@ -120,7 +120,7 @@ def table(view: View, width: int, cursor: int, *, focused: bool) -> Content:
             line = line.pad_right(max(0, width - line.cell_length)).stylize(
                 "on $block-cursor-background" if focused else "on $block-cursor-blurred-background"
             )
-        lines.append(line)
+        lines.append(line.truncate(width))
     return Content("\n").join(lines)
 
 
@@ -128,5 +128,6 @@ def _next(view: View, row: KnobRow, column: int) -> tuple[str, str]:
     value = next_value(view, row)
     text = "–" if value is None else value or "on"
     if row.name in view.turns:
-        return f"[ {cut(text, column - 4)} ]".rjust(column), "bold $accent"
+        framed = f"[ {text} ]" if len(text) + 4 <= column else f"[{cut(text, column - 2)}]"
+        return framed.rjust(column), "bold $accent"
     return cut(text, column).rjust(column), "$muted"

@@ -117,7 +117,7 @@ def flag_line(row: FlagRow, name: int, width: int) -> Content:
         "  ",
         (cut(_value(row.in_unit), room), "$foreground" if row.in_unit is not None else "$muted"),
         (running, "$warning"),
-    )
+    ).truncate(width, ellipsis=True)
 
 
 def _value(value: str | None) -> str:
