@@ -265,7 +265,7 @@ class CommandHost(ABC):
                 raise CommandFailed(
                     f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {_said(out)}"
                 )
-            return log.done(0, split[0], split[1].replace(mark.encode(), b"", 1), split[2])
+            return log.done(0, split[0], split[1].replace(mark.encode() + b"\n", b"", 1), split[2])
 
     # -- follow --------------------------------------------------------------------------------------------
     @asynccontextmanager
