@@ -172,7 +172,7 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
         argv = ["console", *argv]
     if argv[0] == "console" and len(argv) > 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
         _refuse_mistyped(argv[1])
-    args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(_with_flags_as_values(argv))
     if args.command is None:
         args = build_parser().parse_args(["console"])
     try:
@@ -194,6 +194,17 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
         from ddtui.commands import failure
 
         return failure.report(error)
+
+
+def _with_flags_as_values(argv: list[str]) -> list[str]:
+    """`--set --mem-fraction-static=0.9` as `--set=--mem-fraction-static=0.9`: argparse takes no flag for a value."""
+    joined: list[str] = []
+    for word in argv:
+        if joined and joined[-1] in ("--set", "--unset") and word.startswith("--"):
+            joined[-1] += f"={word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def _refuse_mistyped(word: str) -> None:
