@@ -31,14 +31,25 @@ class Unavailable(Exception):
     """The package index cannot be reached, or this machine has no pip."""
 
 
-@cache
 def newest() -> str:
     """The newest release that the index has, by `pip index`. Raises Unavailable."""
-    done = _pip("index", "versions", "sglang", timeout=60)
+    version, trouble = _index()
+    if version is None:
+        raise Unavailable(f"pip index versions sglang: {trouble}")
+    return version
+
+
+@cache
+def _index() -> tuple[str | None, str]:
+    """(newest release, "") or (None, why the index does not tell): asked once."""
+    try:
+        done = _pip("index", "versions", "sglang", timeout=60)
+    except Unavailable as reason:
+        return None, str(reason)
     match = re.search(r"^sglang \((?P<version>[\w.]+)\)", done.stdout, re.M)
     if done.returncode or not match:
-        raise Unavailable(f"pip index versions sglang: {_last(done.stderr) or 'no answer'}")
-    return match["version"]
+        return None, _last(done.stderr) or "no answer"
+    return match["version"], ""
 
 
 @cache
@@ -63,6 +74,7 @@ def _made(folder: Path) -> Path:
 
 
 def _download(version: str) -> Path:
+    newest()  # is the index there at all?
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE) as work:
         # for one platform, whatever this machine is: only the sources matter
