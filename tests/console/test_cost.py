@@ -1,0 +1,54 @@
+"""What things cost, counted and not timed: paints and not lines, nothing heavy before the first paint."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from console.fakes import NOW
+from console.harness import console
+
+from ddtui.session import JournalLine
+from ddtui.widgets.journal_view import JournalView
+
+
+async def test_the_journal_draws_what_is_visible_and_not_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = 0
+    draw = JournalView._line
+
+    def counted(self: JournalView, *arguments: int) -> object:
+        nonlocal drawn
+        drawn += 1
+        return draw(self, *arguments)
+
+    monkeypatch.setattr(JournalView, "_line", counted)
+    async with console() as desk:
+        view = desk.tune.journal.view
+        for part in range(20):
+            desk.session.lines.put_nowait([JournalLine(NOW, f"line {part * 5000 + i}") for i in range(5000)])
+        await desk.until(lambda: view.count == 100_000)
+        await desk.pilot.pause()
+        assert drawn < 40 * view.size.height
+
+
+async def test_a_hidden_screen_draws_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console() as desk:
+        await desk.press("3")
+        await desk.until(lambda: type(desk.app.screen).__name__ == "BurstsScreen")
+        tune = desk.app._screen_stacks["tune"][0]
+        view = tune.query_one(JournalView)
+        version = view._version
+        desk.session.lines.put_nowait([JournalLine(NOW, "while it is hidden")])
+        await desk.until(lambda: desk.app.desk.store.texts[-1:] == ["while it is hidden"])
+        view.sync()
+        assert view._version == version
+        await desk.press("1")
+        await desk.until(lambda: view.count == 1)
+
+
+def test_nothing_heavy_is_loaded_before_the_first_paint() -> None:
+    code = "import sys, ddtui.app, ddtui.session; print(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert not loaded & {"asyncssh", "httpx", "plotext", "numpy", "sqlite3", "cryptography"}
