@@ -14,7 +14,7 @@ import stat
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ddtui.demo.accounts import ROOT, User
@@ -30,7 +30,7 @@ class Node:
     uid: int = 0
     gid: int = 0
     size: int = 0
-    mtime: float = 0.0
+    mtime_ns: int = 0
     inode: int = 1
     links: int = 1
     target: str = ""  # of a symbolic link
@@ -38,6 +38,10 @@ class Node:
     content: Callable[[], bytes] | None = None  # of a file that is made up
     names: Callable[[], list[str]] | None = None  # of a folder that is made up
     read_only: bool = False
+
+    @property
+    def mtime(self) -> float:
+        return self.mtime_ns / 1e9
 
     @property
     def is_dir(self) -> bool:
@@ -126,7 +130,7 @@ class Filesystem:
             uid=meta.uid,
             gid=meta.gid,
             size=info.st_size if meta.size is None else meta.size,
-            mtime=info.st_mtime,
+            mtime_ns=info.st_mtime_ns,
             inode=info.st_ino,
             links=info.st_nlink,
             target=str(real.readlink()) if kind == stat.S_IFLNK else "",
@@ -239,6 +243,8 @@ class Filesystem:
         if node.is_dir:
             raise error(errno.EISDIR, path)
         self._require(node, user, 2, path)
+        if stat.S_ISCHR(node.mode):  # /dev/null takes everything
+            return
         if node.content is not None:
             raise error(errno.EACCES, path)
         if node.read_only or node.real is None:
@@ -437,7 +443,7 @@ def made_up_file(
         uid,
         gid,
         0,
-        time.time(),
+        time.time_ns(),
         zlib.crc32(path.encode()),
         1,
         content=content,
@@ -453,11 +459,22 @@ def made_up_dir(path: str, names: Iterable[str], *, uid: int = 0, gid: int = 0, 
         uid,
         gid,
         0,
-        time.time(),
+        time.time_ns(),
         zlib.crc32(path.encode()),
         2,
         names=lambda: list(fixed),
         read_only=True,
+    )
+
+
+def devices(path: str) -> Node | None:
+    """The node at a path below /dev: there is only /dev/null."""
+    if path == "/dev":
+        return made_up_dir(path, ["null"], mode=0o755)
+    if path != "/dev/null":
+        return None
+    return replace(
+        made_up_file(path, lambda: b""), mode=stat.S_IFCHR | 0o666, mtime_ns=1_700_000_000_000_000_000
     )
 
 
@@ -468,7 +485,7 @@ def made_up_link(path: str, target: str, *, uid: int = 0, gid: int = 0) -> Node:
         uid,
         gid,
         0,
-        time.time(),
+        time.time_ns(),
         zlib.crc32(path.encode()),
         1,
         target=target,

@@ -98,7 +98,6 @@ def files() -> dict[str, str]:
 
 
 FOLDERS = (
-    "/dev",
     "/etc/systemd/system/multi-user.target.wants",
     "/opt/models",
     "/root",
@@ -127,8 +126,6 @@ def install(fs: Filesystem, machine_id: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     (root / "etc/machine-id").write_text(machine_id + "\n")
-    (root / "dev/null").touch()
-    fs.own("/dev/null", 0, 0, 0o666)
     wants = root / "etc/systemd/system/multi-user.target.wants" / UNIT
     wants.symlink_to(f"/etc/systemd/system/{UNIT}")
     (root / "bin").symlink_to("usr/bin")

@@ -17,7 +17,7 @@ from ddtui.demo.accounts import User
 from ddtui.demo.clock import Clock
 from ddtui.demo.commands import path as programs
 from ddtui.demo.commands.program import Call, Streams
-from ddtui.demo.filesystem import Filesystem
+from ddtui.demo.filesystem import Filesystem, devices
 from ddtui.demo.gpus import COUNT, Gpus, listens_on
 from ddtui.demo.journal import Journal
 from ddtui.demo.process import Standin
@@ -81,7 +81,7 @@ class Machine:
         journal = Journal(state / "journal.jsonl", clock, machine_id, boot_id, HOSTNAME)
         processes = Processes(clock, boot_id, machine_id)
         processes.boot()
-        files.synthetic = {"/proc": processes.proc, "/sys": processes.sys}
+        files.synthetic = {"/dev": devices, "/proc": processes.proc, "/sys": processes.sys}
         run_dir = _run_dir(state)
         socket = run_dir / "http"
         gpus = Gpus()

@@ -1,4 +1,7 @@
-"""The demo host's sshd: sessions that run commands, and connections to the host's own ports."""
+"""The demo host's sshd: sessions that run commands, and connections to the host's own ports.
+
+Only the key that lies in the state folder opens it: whoever is in can run Python as the user who runs ddtui.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import asyncssh
 
-from ddtui.demo.accounts import ASKER_PASSWORD, LOGINS, USERS, Sudo, User
+from ddtui.demo.accounts import LOGINS, USERS, User
 from ddtui.demo.image import MOTD
 from ddtui.demo.shell import run_command
 
@@ -40,12 +43,6 @@ class Login(asyncssh.SSHServer):
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
         return username in LOGINS and key.public_data == self._key.public_data
-
-    def password_auth_supported(self) -> bool:
-        return True
-
-    def validate_password(self, username: str, password: str) -> bool:
-        return username in LOGINS and USERS[username].sudo is Sudo.ASKS and password == ASKER_PASSWORD
 
     def session_requested(self) -> Session:
         if self.sessions >= MAX_SESSIONS:

@@ -75,7 +75,7 @@ class Definition:
     description: str = ""
     fragment: str = ""
     drop_ins: tuple[str, ...] = ()
-    stamp: tuple[tuple[str, float, int], ...] = ()  # of the files, for NeedDaemonReload
+    stamp: tuple[tuple[str, int, int], ...] = ()  # of the files, for NeedDaemonReload
     problems: tuple[Problem, ...] = ()
     settings: Mapping[str, Sequence[str]] = field(
         default_factory=dict
@@ -169,15 +169,15 @@ def is_masked(files: Filesystem, path: str) -> bool:
         return False
 
 
-def stamp(files: Filesystem, paths: Sequence[str]) -> tuple[tuple[str, float, int], ...]:
+def stamp(files: Filesystem, paths: Sequence[str]) -> tuple[tuple[str, int, int], ...]:
     """What changes when one of the files does."""
     out = []
     for path in paths:
         try:
             node = files.lookup(path)
-            out.append((path, node.mtime, node.inode))
+            out.append((path, node.mtime_ns, node.inode))
         except OSError:
-            out.append((path, 0.0, 0))
+            out.append((path, 0, 0))
     return tuple(out)
 
 
@@ -323,7 +323,7 @@ class _Reader:
         return re.sub(r"%(.)", lambda found: values.get(found[1], found[0]), text)
 
     def done(
-        self, fragment: str, drop_ins: tuple[str, ...], marks: tuple[tuple[str, float, int], ...]
+        self, fragment: str, drop_ins: tuple[str, ...], marks: tuple[tuple[str, int, int], ...]
     ) -> Definition:
         state = "loaded"
         kind = self.settings.get("Service.Type", ["simple"])[-1]

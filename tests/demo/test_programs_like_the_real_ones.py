@@ -52,6 +52,9 @@ line'
         stat -L -c %Y -- {d}/file {d}/none
         stat -L -c '%a %u %g' -- {d}/private
         stat -L -c %s -- {d}/broken
+        stat -L -c '%.9Y %F %n' -- {d}/file {d}/folder
+        stat -L -c '%F %n %s' -- /dev/null
+        stat -L -c '%.3Y %Y %y' -- {d}/file
         stat""",
     "following links": """
         readlink -f -- {d}/link
@@ -121,8 +124,15 @@ line'
         ls -1A -- {d}""",
     "a folder that is not empty": """
         rmdir -- {d}/folder
+        rm -d -- {d}/folder
+        rm -d -- {d}/private
+        rm -d -- {d}/file
         rm -r -- {d}/folder
-        ls -1A -- {d}""",
+        ls -1A -- {d} /dev/null""",
+    "base64": """
+        base64 -- {d}/file
+        base64 -w0 {d}/file
+        base64 {d}/none""",
     "modes": """
         chmod 640 -- {d}/file
         stat -c %a -- {d}/file
@@ -222,6 +232,8 @@ def furnish(folder: Path) -> None:
     (folder / "loop").symlink_to("loop")
     for path, mode in (("private", 0o700), ("file", 0o644), ("folder", 0o755)):
         (folder / path).chmod(mode)
+    for path in folder.rglob("*"):
+        os.utime(path, ns=(1_700_000_000_123_456_789, 1_700_000_000_123_456_789), follow_symlinks=False)
 
 
 def picture(folder: Path, files: Filesystem | None = None, base: str = "") -> dict[str, object]:
@@ -263,8 +275,8 @@ async def test_does_what_the_real_programs_do(case: str, form: str, machine: Mac
         real = await asyncio.to_thread(really, command, stdin)
         streams = Recorded([stdin] if stdin else [])
         code = await run_command(machine, ROOT, command, streams)
-        ran = (code, bytes(streams.stdout).decode(), bytes(streams.stderr).decode())
-        assert ran == (real.returncode, real.stdout.decode(), real.stderr.decode()), script.commands
+        ran = (code, bytes(streams.stdout), bytes(streams.stderr))
+        assert ran == (real.returncode, real.stdout, real.stderr), script.commands
     assert picture(virtual, machine.files, str(folder)) == picture(folder)
 
 

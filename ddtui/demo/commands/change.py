@@ -323,6 +323,9 @@ async def rm(call: Call) -> int:
     for path in given.operands:
         try:
             node = files.lookup(path, user=call.user, base=call.cwd, follow=False)
+            if node.is_dir and not deep and "d dir" in given:
+                files.remove_dir(path, user=call.user, base=call.cwd)
+                continue
             if node.is_dir and not deep:
                 raise OSError(errno.EISDIR, "Is a directory")
             for each, is_dir in _below(call, path) if node.is_dir else [(path, False)]:

@@ -1,7 +1,8 @@
-"""cat, head, tail, ls, stat, readlink, realpath, sha256sum, test, df: the programs that only look."""
+"""cat, head, tail, ls, stat, readlink, realpath, sha256sum, base64, test, df: the programs that only look."""
 
 from __future__ import annotations
 
+import base64 as codecs
 import errno
 import hashlib
 import os
@@ -166,9 +167,9 @@ async def stat(call: Call) -> int:
 
 
 def _stat_format(text: str, path: str, node: Node) -> str:
-    seconds = node.mtime
-    nanos = f"{int(seconds)}.{int(seconds % 1 * 1e9):09d}"
-    shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + f".{int(seconds % 1 * 1e9):09d} +0000"
+    seconds, part = divmod(node.mtime_ns, 1_000_000_000)
+    nanos = f"{seconds}.{part:09d}"
+    shown = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(seconds)) + f".{part:09d} +0000"
     kinds = {
         st.S_IFREG: "regular file" if node.size else "regular empty file",
         st.S_IFDIR: "directory",
@@ -193,7 +194,7 @@ def _stat_format(text: str, path: str, node: Node) -> str:
         "d": "65026",
         "D": "fe02",
         "F": kinds.get(st.S_IFMT(node.mode), "weird file"),
-        "X": str(int(seconds)), "Y": str(int(seconds)), "Z": str(int(seconds)), "W": "0",
+        "X": str(seconds), "Y": str(seconds), "Z": str(seconds), "W": "0",
         "x": shown, "y": shown, "z": shown, "w": "-",
         "o": "4096", "m": "/", "C": "?", "t": "0", "T": "0", "%": "%",
     }  # fmt: skip
@@ -269,6 +270,34 @@ async def sha256sum(call: Call) -> int:
         mark = "\\" if escaped != path else ""
         call.out(f"{mark}{hashlib.sha256(data).hexdigest()}  {escaped}\n")
     return code
+
+
+async def base64(call: Call) -> int:
+    given = options(call, "dw:i", ["decode", "wrap=", "ignore-garbage"])
+    code, path = 0, given.operands[0] if given.operands else "-"
+    try:
+        data = (
+            await call.all_input()
+            if path == "-"
+            else call.machine.files.read(path, user=call.user, base=call.cwd)
+        )
+    except OSError as error:
+        return call.complain(f"{plain(path)}: {error.strerror}")
+    if "d decode" in given:
+        try:
+            call.out(codecs.b64decode(data.replace(b"\n", b""), validate=True))
+        except ValueError:
+            code = call.complain("invalid input")
+        return code
+    text = codecs.b64encode(data).decode()
+    width = int(given.get("w wrap", "76")) or len(text) or 1
+    call.out(
+        "".join(
+            text[i : i + width] + ("\n" if given.get("w wrap") != "0" else "")
+            for i in range(0, len(text), width)
+        )
+    )
+    return 0
 
 
 async def test(call: Call) -> int:
