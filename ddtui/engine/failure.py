@@ -6,6 +6,7 @@ The cause is the first exception of the right kind, not the last line. `raised` 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,11 @@ from ddtui.engine.log import Kind, LogLine, parse_all
 from ddtui.engine.scene import Block, Cause, Found, Scene
 
 __all__ = ["Cause", "Failure", "explain"]
+
+
+_SYSTEMD = re.compile(
+    r"[\w@:.\\-]+\.service: |(?:Start|Stopp)(?:ed|ing) |Failed to start |Scheduled restart "
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +127,7 @@ def _scene(lines: Sequence[str]) -> Scene:
 
 
 def _block_end(read: list[LogLine], begin: int) -> int:
-    """A traceback goes on until the next line with SGLang's prefix, a progress bar or argparse."""
+    """A traceback goes on until the next line with SGLang's prefix, a progress bar, argparse or systemd."""
     index = begin + 1
     while index < len(read):
         line = read[index]
@@ -132,6 +138,8 @@ def _block_end(read: list[LogLine], begin: int) -> int:
             Kind.USAGE,
             Kind.ARGUMENT_ERROR,
         ):
+            break
+        if _SYSTEMD.match(line.text):
             break
         index += 1
     return index

@@ -15,7 +15,8 @@ FORMAT = 1  # of the probe's answer
 PROBE_MODULES = ("source", "arguments", "drafting", "main")  # each imports only those before it
 
 _BOOT = """# ddtui's probe: reads the source of the installed SGLang, prints JSON, changes nothing
-import sys, types
+import gc, sys, types
+gc.disable()  # short-lived, and syntax trees are many objects
 """
 _RUN = """
 for name, text in SOURCES.items():

@@ -156,6 +156,18 @@ def _bad_drafter(scene: Scene, block: Block, match: re.Match[str]) -> Found:
     )
 
 
+def _bad_config(scene: Scene, block: Block, match: re.Match[str]) -> Found:
+    path = match["path"]
+    if scene.drafter and path.startswith(scene.drafter.rstrip("/") + "/"):
+        return _bad_drafter(scene, block, match)
+    return Found(
+        Cause.BAD_WEIGHTS,
+        f"A model's config is not valid JSON: {path}.",
+        block.evidence,
+        "Fetch the model again, or mend the file.",
+    )
+
+
 def _rule(scene: Scene, block: Block, match: re.Match[str]) -> Found | None:
     """Raised by SGLang's own checks of the arguments."""
     if (
@@ -263,7 +275,7 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
         (r"OutOfMemoryError|CUDA out of memory|out of memory", _out_of_memory),
         (
             r"Address already in use|EADDRINUSE|failed to listen on any local network address|Errno 98"
-            r"|port (?P<port>\d+) is (?:already in use|not available)",
+            r"|[Pp]ort (?P<port>\d+) is (?:already in use|not available)",
             _simple(
                 Cause.PORT_IN_USE,
                 "A port is taken: {message}",
@@ -279,6 +291,7 @@ _EXCEPTIONS: list[tuple[re.Pattern[str], Maker]] = [
                 " holds the GPUs; NCCL_DEBUG=INFO tells more.",
             ),
         ),
+        (r"config file at '(?P<path>[^']+)' is not a valid JSON", _bad_config),
         (r"Repo id must be in the form.*?: '(?P<path>[^']+)'", _missing_model),
         (
             r"(?P<path>\S+) (?:does not appear to have a file named|is not a local folder and is not a valid)"

@@ -132,6 +132,11 @@ SYNTHETIC: list[tuple[list[str], Cause, str]] = [
     (raised("ValueError: Unknown speculative algorithm name: FOO", "arg_groups/speculative_hook", head=""),
      Cause.RULE, "FOO"),
     (raised("ModuleNotFoundError: No module named 'torch'", "server_args", head=""), Cause.IMPORT, "No module named"),
+    (raised("OSError: It looks like the config file at '/d/config.json' is not a valid JSON file."),
+     Cause.BAD_DRAFTER, "not a valid JSON"),
+    (raised("OSError: It looks like the config file at '/m/config.json' is not a valid JSON file."),
+     Cause.BAD_WEIGHTS, "/m/config.json"),
+    (raised("RuntimeError: Port 30000 is already in use", head=""), Cause.PORT_IN_USE, "A port is taken"),
     (raised("OSError: [Errno 28] No space left on device: '/var/cache'"), Cause.DISK_FULL, "disk is full"),
     (raised("PermissionError: [Errno 13] Permission denied: '/srv/models/x'"), Cause.PERMISSION, "may not"),
     (raised("RuntimeError: CUDA error: an illegal memory access was encountered"), Cause.CRASH, "CUDA error"),
@@ -172,6 +177,19 @@ def test_the_first_ranks_exception_is_the_cause_and_the_others_echo_it() -> None
         ECHO,
     ]
     check(failure.explain(lines, result="signal", exit_status=9), Cause.OUT_OF_MEMORY)
+
+
+def test_systemds_own_lines_are_no_part_of_a_message() -> None:
+    lines = [
+        "Started sglang.service - SGLang.",
+        *log("fail_window_zero"),
+        "sglang.service: Main process exited, code=exited, status=1/FAILURE",
+        "sglang.service: Failed with result 'exit-code'.",
+    ]
+    found = check(
+        failure.explain(lines, result="exit-code", exit_status=1, active_state="failed"), Cause.RULE
+    )
+    assert found.cause.endswith("to be positive, got 0.")
 
 
 def test_a_requests_own_exception_is_not_the_servers() -> None:
