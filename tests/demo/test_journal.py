@@ -208,3 +208,31 @@ async def test_a_line_of_a_progress_bar_is_invisible_until_it_has_ended(machine:
     assert seen == ["shards:  50% Completed"]
     assert not any("shards" in str(entry["MESSAGE"]) for entry in await entries(machine))
     await run(machine, "sudo", "-n", "--", "systemctl", "stop", UNIT)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (("--cursor={c}", "-r", "-n", "3"), "3 2 1"),
+        (("--cursor={c}", "-r"), "3 2 1 0"),
+        (("--after-cursor={c}", "-r", "-n", "2"), "2 1"),
+        (("--cursor={c}", "-n", "2"), "3 4"),
+        (("--after-cursor={c}", "-n", "1"), "4"),
+        (("--since={t}", "-n", "2"), "3 4"),
+        (("--since={t}", "-n", "2", "-r"), "5 4"),
+        (("--until={t}", "-n", "2"), ""),
+        (("--until={t}", "-n", "2", "-r"), "3 2"),
+        (("-n", "0"), ""),
+        (("-n", "2"), "4 5"),
+    ],
+)
+async def test_where_it_starts_to_look_and_which_way(
+    machine: Machine, words: tuple[str, ...], shown: str
+) -> None:
+    """As systemd 252 answered on a real host, its oddity with --until and -n included."""
+    say(machine, *"012345")
+    third = (await entries(machine))[3]
+    at = int(third["__REALTIME_TIMESTAMP"])
+    place = {"c": third["__CURSOR"], "t": f"@{at // 1_000_000}.{at % 1_000_000:06d}"}
+    got = await entries(machine, *(word.format(**place) for word in words))
+    assert " ".join(entry["MESSAGE"] for entry in got) == shown

@@ -367,3 +367,43 @@ async def test_a_new_hosts_journal_ends_with_traffic_of_a_minute_ago() -> None:
     assert 60 < time.time() - int(entries[-1]["__REALTIME_TIMESTAMP"]) / 1e6 < 120
     decode = next(entry for entry in entries if "Decode batch" in entry["MESSAGE"])
     assert (decode["_COMM"], decode["SYSLOG_IDENTIFIER"]) == ("sglang::schedul", "python3")
+
+
+async def test_single_commands_can_be_typed_by_hand_and_a_shell_is_refused_with_a_word(
+    demo: DemoHost,
+) -> None:
+    async with connected(demo.access) as connection:
+        assert (await connection.run("uname -n")).stdout == "demo\n"
+        composed = await connection.run("id | cat")
+        assert composed.exit_status == 2
+        assert "only single commands" in str(composed.stderr)
+        shell_asked = await connection.run(None, input="")
+        assert "Everything on it is simulated" in str(shell_asked.stdout)
+
+
+async def test_a_script_on_the_host_is_ended_by_its_pid(demo: DemoHost) -> None:
+    script = shell.Script(shell.new_marker(), (("python3", "-"),), single=True)
+    text = b"import os, time; print(os.getpid(), flush=True); time.sleep(1000)"
+    async with connected(demo.access) as connection:
+        process = await connection.create_process(shell.encode(script), encoding=None)
+        process.stdin.write(text)
+        process.stdin.write_eof()
+        assert await process.stdout.readline() == script.marker.encode() + b"\n"
+        pid = (await process.stdout.readline()).decode().strip()
+        assert await run(connection, "kill", "-TERM", "--", pid) == (0, "", "")
+        done = await process.wait()
+        assert done.exit_status == 128 + signal.SIGTERM
+
+
+async def test_passwords_open_nothing(demo: DemoHost) -> None:
+    with pytest.raises(asyncssh.PermissionDenied):
+        await asyncssh.connect(
+            demo.access.host,
+            demo.access.port,
+            username="asker",
+            password=demo.access.asker_password,
+            client_keys=None,
+            known_hosts=str(demo.access.known_hosts),
+            config=None,
+            agent_path=None,
+        )
