@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from ddtui.engine.drafter import DrafterConfig
 from ddtui.engine.flags import WINDOW, ResolvedFlags
@@ -38,6 +39,7 @@ class Case:
     target_max_position: int | None
     concurrency: int | None
     captured_batch: int | None
+    running: Mapping[str, Any]  # the running server's resolved arguments: what defaults come out as here
 
     @property
     def algorithm(self) -> str | None:
@@ -75,8 +77,10 @@ class Case:
         return self.drafter.block_size if self.drafter and self.drafter.block_size else DEFAULT_BLOCK
 
     def backend(self, phase: str) -> str | None:
-        """The target's attention backend for "prefill" or "decode", by its flags."""
-        return self.flags.text(f"--{phase}-attention-backend") or self.flags.text("--attention-backend")
+        """The target's attention backend for "prefill" or "decode": by its flags, else what runs now."""
+        given = self.flags.text(f"--{phase}-attention-backend") or self.flags.text("--attention-backend")
+        known = self.running.get(f"{phase}_attention_backend") or self.running.get("attention_backend")
+        return given or (known if isinstance(known, str) else None)
 
     def say(
         self, severity: Severity, sentence: str, flag: str | None = None, *, known: bool = True

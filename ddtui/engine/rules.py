@@ -8,6 +8,7 @@ arg_groups/speculative_hook.py from 0.5.14 on, and of the DDTree pull request 29
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from ddtui.engine import trees
 from ddtui.engine.constraints import Case, Problem, Severity
@@ -30,9 +31,20 @@ def check(
     target_max_position: int | None = None,  # of the target model's config
     concurrency: int | None = None,  # the highest number of requests that is meant to run at once
     captured_batch: int | None = None,  # the largest captured graph, by the journal of the running server
+    running: Mapping[str, Any]
+    | None = None,  # the running server's resolved arguments (ServerInfo.arguments)
 ) -> tuple[Problem, ...]:
     """Every rule that the arguments break, the worst first."""
-    case = Case(flags, installation, drafter, env or {}, target_max_position, concurrency, captured_batch)
+    case = Case(
+        flags,
+        installation,
+        drafter,
+        env or {},
+        target_max_position,
+        concurrency,
+        captured_batch,
+        running or {},
+    )
     found = [problem for rule in RULES for problem in rule(case)]
     order = list(Severity)
     return tuple(sorted(dict.fromkeys(found), key=lambda problem: order.index(problem.severity)))

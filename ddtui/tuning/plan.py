@@ -281,6 +281,7 @@ def _broken(
         env=unit.environment if unit else None,
         concurrency=max(ctx.profile.bench.concurrency, default=None),
         captured_batch=max(graphs) if graphs else None,
+        running=survey.server.value.arguments if survey.server.value else None,
     )
 
 

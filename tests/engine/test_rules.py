@@ -238,7 +238,7 @@ def test_the_worst_comes_first(make: Make) -> None:
 
 def shape(installed: Installation, argv: str, block: int = 8, **env: str) -> trees.Tree | None:
     line = f"{BASE.replace('DFLASH', 'DDTREE')} --speculative-num-draft-tokens {block} {argv}"
-    return trees.tree(Case(installed.flags.resolve(line.split()), installed, None, env, None, None, None))
+    return trees.tree(Case(installed.flags.resolve(line.split()), installed, None, env, None, None, None, {}))
 
 
 def test_by_the_pull_requests_rules_a_budget_up_to_l_is_a_chain(make: Make) -> None:
@@ -286,6 +286,12 @@ def test_a_tree_with_triton_breaks_no_rule(make: Make) -> None:
     installed = make(flags=BUDGET, tree=True)
     argv = DDTREE + "--speculative-ddtree-budget 32 --attention-backend triton --page-size 1"
     assert not sentences(broken(installed, argv), ERROR)
+    by_default = (
+        DDTREE + "--speculative-ddtree-budget 32"
+    )  # a fork whose default is triton, as its server says
+    running = {"attention_backend": "triton", "prefill_attention_backend": None}
+    found = sentences(broken(installed, by_default, running=running), WARNING)
+    assert not any("full-tree mode" in text for text in found)
 
 
 def test_knobs_of_the_tree_without_the_tree(make: Make) -> None:
