@@ -170,10 +170,19 @@ class Manager:
             unit.signal(signal.SIGKILL)
             await unit.gone.wait()
 
+    def in_memory(self, name: str) -> bool:
+        """Whether systemd holds the unit: it is not idle, or a target wants it; others are let go of."""
+        unit = self.units.get(name)
+        wanted = any(
+            self.files.exists(f"/etc/systemd/system/{target}.wants/{name}")
+            for target in (unit.definition.settings.get("Install.WantedBy", ()) if unit else ())
+        )
+        return unit is not None and (wanted or unit.active != "inactive")
+
     def kill(self, name: str, number: int) -> None:
         """systemctl kill. Raises JobFailed."""
         unit = self.units.get(name)
-        if unit is None:
+        if unit is None or not self.in_memory(name):
             raise JobFailed(f"Failed to kill unit {name}: Unit {name} not loaded.")
         if unit.gone.is_set():
             return
@@ -184,7 +193,7 @@ class Manager:
     def reset_failed(self, name: str) -> None:
         """Forget that it failed, and how often it was started. Raises JobFailed."""
         unit = self.get(name)
-        if unit.definition.load_state == "not-found":
+        if not self.in_memory(name):
             raise JobFailed(f"Failed to reset failed state of unit {name}: Unit {name} not loaded.")
         unit.starts.clear()
         unit.restarts = 0

@@ -275,7 +275,8 @@ class _Reader:
             "StartLimitIntervalSec",
         ):
             if value and parse_seconds(value) is None:
-                text = f"Failed to parse {key}= parameter, ignoring: {value}"
+                what = f"{key}= parameter" if key.startswith("Timeout") else "sec value"
+                text = f"Failed to parse {what}, ignoring: {value}"
                 self.problems.append(Problem(text, path, number))
                 return
             for each in ("TimeoutStopSec", "TimeoutStartSec") if key == "TimeoutSec" else (key,):

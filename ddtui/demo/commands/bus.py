@@ -56,7 +56,7 @@ async def busctl(call: Call) -> int:
     words = given.operands
     if words[:1] == ("call",) and words[1:5] == (BUS, PATH, f"{BUS}.Manager", "GetUnit") and len(words) == 7:
         name = words[6]
-        if name not in call.machine.systemd.units:
+        if not call.machine.systemd.in_memory(name):
             raise Usage(f"Call failed: Unit {name} not loaded.")
         found = f"{PATH}/unit/{unitfile.escape_name(name)}"
         call.out(

@@ -51,7 +51,7 @@ async def systemctl(call: Call) -> int:
 async def _change(call: Call, verb: str, names: Sequence[str], given: Options) -> int:
     manager = call.machine.systemd
     if not call.user.is_root:
-        raise _denied(verb, names)
+        raise _denied(call, verb, names)
     if verb == "daemon-reload":
         manager.reload()
         return 0
@@ -72,13 +72,15 @@ async def _change(call: Call, verb: str, names: Sequence[str], given: Options) -
     return code
 
 
-def _denied(verb: str, names: Sequence[str]) -> Usage:
+def _denied(call: Call, verb: str, names: Sequence[str]) -> Usage:
     """What a user without rights is told."""
+    manager = call.machine.systemd
     if verb == "daemon-reload":
         return Usage(f"Reload daemon failed: {DENIED}")
     if verb in ("kill", "reset-failed"):
         what = "kill unit" if verb == "kill" else "reset failed state of unit"
-        return Usage("\n".join(f"Failed to {what} {name}: {DENIED}" for name in names))
+        why = {name: DENIED if manager.in_memory(name) else f"Unit {name} not loaded." for name in names}
+        return Usage("\n".join(f"Failed to {what} {name}: {why[name]}" for name in names))
     what = verb if verb in ("start", "stop") else "restart"
     see = "See system logs and 'systemctl status {}' for details."
     return Usage("\n".join(f"Failed to {what} {name}: {DENIED}\n{see.format(name)}" for name in names), 4)
@@ -146,12 +148,12 @@ def _cat(call: Call, names: Sequence[str], given: Options) -> int:
             code = 1
             continue
         if call.machine.systemd.needs_reload(unit):
-            call.out(
+            call.err(
                 f"# Warning: {name} changed on disk, the version systemd has loaded is outdated.\n"
                 "# This output shows the current version of the unit's original fragment and drop-in files.\n"
                 "# If fragments or drop-ins were added or removed, "
                 "they are not properly reflected in this output.\n"
-                "# Run 'systemctl daemon-reload' to reload units.\n"
+                "# Run 'systemctl daemon-reload' to reload units."
             )
         for path in (loaded.fragment, *loaded.drop_ins):
             if not first:
@@ -243,7 +245,8 @@ def _list_units(call: Call, patterns: Sequence[str], given: Options) -> int:
 
 
 def _list_files(call: Call, patterns: Sequence[str], given: Options) -> int:
-    rows = [(name, enabled(call, name), "enabled") for name in call.machine.systemd.known_names()]
+    states = {name: enabled(call, name) for name in call.machine.systemd.known_names()}
+    rows = [(name, state, "-" if state == "static" else "enabled") for name, state in states.items()]
     rows += [(row[0], "enabled", "enabled") for row in call.machine.other_services()]
     return _table(call, ("unit_file", "state", "preset"), rows, patterns, given)
 

@@ -58,7 +58,7 @@ def properties(call: Call, unit: Unit, style: str = "pretty") -> list[tuple[str,
     stop = loaded.seconds("Service.TimeoutStopSec", DEFAULT_TIMEOUT_STOP)
     members = manager.processes.in_cgroup(unit.cgroup)
     out: dict[str, str] = {
-        "Type": loaded.get("Service.Type", "simple"),
+        "Type": loaded.get("Service.Type", "simple" if exists else ""),
         "ExitType": "main",
         "Restart": loaded.get("Service.Restart", "no"),
         "NotifyAccess": "none",
@@ -109,8 +109,7 @@ def properties(call: Call, unit: Unit, style: str = "pretty") -> list[tuple[str,
         "MemoryMax": loaded.get("Service.MemoryMax", "infinity"),
         "TasksMax": loaded.get("Service.TasksMax", "infinity"),
     }
-    if loaded.environment:
-        out["Environment"] = " ".join(_shell_word(f"{k}={v}") for k, v in loaded.environment)
+    out["Environment"] = " ".join(_shell_word(f"{k}={v}") for k, v in loaded.environment)
     rows += out.items()
     for file in loaded.environment_files:
         optional = "yes" if file.startswith("-") else "no"
