@@ -3,10 +3,12 @@
 Entries are asked for as JSON with `-a`: without it every field over 4096 bytes is null. Text is decoded,
 redacted and made inert here, once; colours stay as spans. Pieces of an overlong line are joined again.
 
-Commands, each with `-u UNIT -o json -a --no-pager --output-fields=…` and `--user` for a user unit:
-`journalctl -n N`, `journalctl -f -m -n all [--cursor=C]`, `journalctl --since=@S [--until=@S]`,
-`journalctl --cursor=C -r -n N`; and without `-u`
-`journalctl _SYSTEMD_INVOCATION_ID=X + INVOCATION_ID=X + USER_INVOCATION_ID=X`.
+Commands, with `--user` for a user unit:
+`journalctl -u UNIT -o json -a --no-pager --output-fields=…` and one of `-n N`, `-f -m -n all [--cursor=C]`,
+`--since=@S [--until=@S]`, `--cursor=C -r -n N`;
+for a start whose time is not known, the matches `_SYSTEMD_INVOCATION_ID=X + INVOCATION_ID=X +
+USER_INVOCATION_ID=X` in place of `-u UNIT`;
+where nothing came, to see whether we may read it, `journalctl -u UNIT -n 0 --no-pager`.
 """
 
 from __future__ import annotations
@@ -149,7 +151,7 @@ async def read(
     done = await host.run(argv, sudo=sudo, timeout=timeout)
     entries = _entries(done)
     if not entries:
-        _demand_rights(host, unit, scope, done)
+        await _demand_rights(host, unit, scope, sudo)
     if not done.ok:
         raise CommandFailed(f"the journal of {unit} on {host.name} cannot be read: {_last_line(done)}")
     if invocation:
@@ -168,7 +170,7 @@ async def earlier(
     newest_first = [line for line in done.stdout.split(b"\n") if line]
     entries = _entries(replace(done, stdout=b"\n".join(reversed(newest_first))))
     if not entries:
-        _demand_rights(host, unit, scope, done)
+        await _demand_rights(host, unit, scope, sudo)
     return [entry for entry in entries if not same_place(entry.cursor, before)][-count:]
 
 
@@ -267,9 +269,13 @@ def _entries(done: Completed) -> list[JournalEntry]:
     return [entry for entry in fed if entry is not None]
 
 
-def _demand_rights(host: Host, unit: str, scope: Scope, done: Completed) -> None:
-    """Raise NotPermitted if journalctl hints that this user sees nothing: it exits with 0 all the same."""
-    said = done.err
+async def _demand_rights(host: Host, unit: str, scope: Scope, sudo: bool) -> None:
+    """Raise NotPermitted if nothing came because this user sees nothing.
+
+    journalctl exits with 0 all the same, and with `-o json` keeps the hint to itself: so it is asked without.
+    """
+    argv = ["journalctl", *(["--user"] if scope is Scope.USER else []), "-u", unit, "-n", "0", "--no-pager"]
+    said = (await host.run(argv, sudo=sudo)).err
     hidden = "not seeing messages from other users" in said and scope is Scope.SYSTEM
     if hidden or "insufficient permissions" in said:
         raise NotPermitted(
