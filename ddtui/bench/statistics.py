@@ -1,15 +1,11 @@
-"""Intervals, spreads and the paired comparison. Pure; numpy is imported when first needed.
-
-Reasons and simulations: per-prompt pairing with a bootstrap by prompt (zenbench, Kalibera & Jones), and a
-noise floor from repeated restarts of the same setting, because a restart by itself moves the numbers.
-"""
+"""Intervals, spreads and what makes a series doubtful. Pure; numpy is imported when first needed. Comparisons
+are in `contrast`."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ddtui.bench.model import Estimate, Spread
@@ -128,90 +124,12 @@ def two_modes(values: Sequence[float]) -> float | None:
     return 1 + apart if apart > 0.15 and apart * float(y.mean()) > 5 * within else None
 
 
-class Answer(StrEnum):
-    BETTER = "better"
-    WORSE = "worse"
-    NO_DIFFERENCE = "no difference detectable"
+def t_two_sided(t: float, df: int) -> float:
+    """The chance that Student's t is farther from 0 than this, on either side."""
+    return 2 * (1 - _t_below(abs(t), df))
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """B against A as a ratio minus one: 0.11 is +11 %."""
-
-    change: float
-    low: float
-    high: float
-    half_width: float  # of the log ratio: what could have been detected
-    answer: Answer
-    pairs: int
-    floor: float | None  # the noise floor's half-width; None: restart noise unknown
-    preview: bool  # fewer than three A/A runs or too few prompts: no verdict to rely on
-
-
-def compare(
-    a: Sequence[float],
-    b: Sequence[float],
-    *,
-    aa_means: Sequence[float] = (),
-    restarts: int = 1,
-    comparisons: int = 1,
-    higher_is_better: bool = True,
-    seed: int = 0,
-    resamples: int = 10_000,
-    least_pairs: int = 32,
-) -> Difference | None:
-    """Compare values of the same prompts under A and B (a[i] and b[i] belong together; all above 0).
-
-    `aa_means`: means of A/A runs of this host, model and load. `restarts`: per arm (2 for A B B A).
-    `comparisons`: how many cells are judged together (Bonferroni). None without pairs.
-    """
-    import numpy as np
-
-    if not a or len(a) != len(b) or min(a) <= 0 or min(b) <= 0:
-        return None
-    logs = np.log(np.asarray(b, dtype=np.float64)) - np.log(np.asarray(a, dtype=np.float64))
-    n = len(logs)
-    level = 1 - (1 - CONFIDENCE) / comparisons
-    middle = float(logs.mean())
-    rng = np.random.default_rng(seed)
-    means = logs[rng.integers(0, n, size=(resamples, n))].mean(axis=1)
-    edge = 50 * (1 - level)
-    low, high = np.percentile(means, [edge, 100 - edge])
-    paired = float(high - low) / 2
-    # a percentile bootstrap of few pairs is too narrow by about the ratio of t to z and of n-1 to n
-    if n > 1:
-        tail = (1 + level) / 2
-        paired *= t_quantile(tail, n - 1) / t_quantile(tail, 10**6) * math.sqrt(n / (n - 1))
-    floor = noise_floor(aa_means, restarts=restarts, level=level)
-    half = max(paired, floor or 0.0)
-    if abs(middle) <= half:
-        answer = Answer.NO_DIFFERENCE
-    else:
-        answer = Answer.BETTER if (middle > 0) is higher_is_better else Answer.WORSE
-    return Difference(
-        change=math.expm1(middle),
-        low=math.expm1(middle - half),
-        high=math.expm1(middle + half),
-        half_width=half,
-        answer=answer,
-        pairs=n,
-        floor=floor,
-        preview=floor is None or n < least_pairs,
-    )
-
-
-def noise_floor(aa_means: Sequence[float], *, restarts: int = 1, level: float = CONFIDENCE) -> float | None:
-    """Half-width that restarts alone explain: t(m-1) x sqrt(2) x SD of the logs of m A/A run means, over
-    sqrt(restarts per arm). None below three runs."""
-    m = len(aa_means)
-    if m < 3 or min(aa_means) <= 0:
-        return None
-    logs = [math.log(value) for value in aa_means]
-    middle = sum(logs) / m
-    deviation = math.sqrt(sum((value - middle) ** 2 for value in logs) / (m - 1))
-    return t_quantile((1 + level) / 2, m - 1) * math.sqrt(2) * deviation / math.sqrt(restarts)
-
-
+@lru_cache(maxsize=4096)
 def t_quantile(p: float, df: int) -> float:
     """Student's t: the value below which a part p (above a half) lies."""
     low, high = 0.0, 1.0
