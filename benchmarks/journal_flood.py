@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/journal_flood.py [LINES_PER_SECOND] [SECONDS]
 
 Headless at 160x45 on a scripted session, the tune screen showing. Gaps are between ticks of a 5 ms timer in
-the same loop; `loop CPU` is the loop thread's own time in such a gap, which does not depend on a busy machine.
+the loop; `loop CPU` is the loop thread's own time in such a gap, which does not depend on a busy machine.
 """
 
 from __future__ import annotations
@@ -56,9 +56,8 @@ async def flood(rate: int, seconds: float) -> None:
         await ticking
         wall_gaps = sorted(gap for gap, _ in gaps)
         cpu_gaps = sorted(gap for _, gap in gaps)
-        print(
-            f"{sent:,} lines in {passed:.1f} s, {100 * spent / passed:.0f} % of a core, kept {len(desk.app.desk.store):,}"
-        )
+        share, kept = 100 * spent / passed, len(desk.app.desk.store)
+        print(f"{sent:,} lines in {passed:.1f} s, {share:.0f} % of a core, kept {kept:,}")
         for name, values in (("gap", wall_gaps), ("loop CPU", cpu_gaps)):
             p99, p999 = (1000 * values[int(len(values) * part)] for part in (0.99, 0.999))
             most = 1000 * values[-1]

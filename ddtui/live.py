@@ -143,11 +143,19 @@ class LiveSession:
     async def plan_back(self) -> Plan:
         return await rollback.make(self.ctx)
 
+    @property
+    def _stale(self) -> str | None:
+        """The token of a lock that was left behind; the console has asked whether to take it over."""
+        lock = self._watch.state.lock if self._watch is not None else None
+        return lock.token if lock is not None and lock.stale and not lock.ours else None
+
     def apply(self, what: Plan, ask_kill: AskKill) -> AsyncIterator[Progress]:
-        return self._then_read(change.apply(self.ctx, what, ask_kill=_asking(ask_kill)))
+        return self._then_read(
+            change.apply(self.ctx, what, ask_kill=_asking(ask_kill), take_over=self._stale)
+        )
 
     def restart(self, ask_kill: AskKill) -> AsyncIterator[Progress]:
-        return self._then_read(change.restart(self.ctx, ask_kill=_asking(ask_kill)))
+        return self._then_read(change.restart(self.ctx, ask_kill=_asking(ask_kill), take_over=self._stale))
 
     def resume(self, *, undo: bool, ask_kill: AskKill) -> AsyncIterator[Progress]:
         return self._then_read(self._resume(undo, ask_kill))
@@ -156,7 +164,7 @@ class LiveSession:
         cut = await change.pending(self.ctx)
         if cut is None:
             raise HostError("the change that was cut has been finished or undone meanwhile")
-        steps = change.resume(self.ctx, cut, undo=undo, ask_kill=_asking(ask_kill))
+        steps = change.resume(self.ctx, cut, undo=undo, ask_kill=_asking(ask_kill), take_over=self._stale)
         async with aclosing(cast("AsyncGenerator[Progress, None]", steps)) as progresses:
             async for progress in progresses:
                 yield progress

@@ -91,6 +91,9 @@ class TuneView:
     read_only: str | None = None  # why; None: changes are possible
     simulated: bool = False
     others: tuple[str, ...] = ()  # who else is on the host, or holds the lock
+    stale_lock: str | None = (
+        None  # whose lock was left behind, in words: a change asks before it takes it over
+    )
     notices: tuple[str, ...] = ()  # what moved by itself, newest last: "unit changed by hand at 12:01:07"
     cut: str | None = None  # a change that was cut and is neither finished nor undone: what happened
     surveyed: bool = False  # every layer has been read at least once

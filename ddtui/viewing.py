@@ -7,17 +7,20 @@ from ddtui.host.base import Link
 from ddtui.profile import Profile
 from ddtui.sanitize import clean
 from ddtui.tuning import said
+from ddtui.tuning.lock import LockState
 from ddtui.tuning.model import Reading
 from ddtui.tuning.survey import Survey
 from ddtui.tuning.watch import WatchState
 from ddtui.view import DrafterView, Fact, FlagRow, ServerView, ServiceView, TuneView
+from ddtui.words import duration
 
 
 def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[str, ...] = ()) -> TuneView:
     """Everything that is known, for the screen."""
     survey = state.survey
-    others = (state.locked_by_other,) if state.locked_by_other else ()
-    read_only = state.read_only or (state.locked_by_other if state.locked_by_other else None)
+    stale = state.locked_by_other is not None and state.lock is not None and state.lock.stale
+    others = (state.locked_by_other,) if state.locked_by_other and not stale else ()
+    read_only = state.read_only or (others[0] if others else None)
     return TuneView(
         link=link,
         drafter=drafter_view(survey.drafter) if survey is not None else DrafterView(),
@@ -30,10 +33,16 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         read_only=read_only,
         simulated=state.simulated,
         others=tuple(clean(other) for other in others),
+        stale_lock=clean(stale_words(state.lock)) if stale and state.lock is not None else None,
         notices=(*trouble, *state.notices),
         cut=clean(state.pending.text) if state.pending is not None else None,
         surveyed=survey is not None,
     )
+
+
+def stale_words(lock: LockState) -> str:
+    """Whose lock was left behind."""
+    return f"{lock.owner} held the lock for {lock.purpose!r} and has not renewed it for {duration(lock.age)}"
 
 
 def drafter_view(reading: Reading[DrafterConfig]) -> DrafterView:

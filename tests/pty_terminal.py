@@ -51,7 +51,7 @@ class Terminal:
             stderr=slave,
             start_new_session=True,
             preexec_fn=_own_the_terminal,
-            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})},
+            env={**_environment(), "TERM": "xterm-256color", "COLORTERM": "truecolor", **(env or {})},
         )
         self.slave = slave
 
@@ -130,6 +130,11 @@ class Terminal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _environment() -> dict[str, str]:
+    """Ours without COLUMNS and LINES, which would be believed before the terminal's own size."""
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
 
 
 def _own_the_terminal() -> None:

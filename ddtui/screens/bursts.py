@@ -8,7 +8,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from ddtui.actions import Where
@@ -17,6 +17,7 @@ from ddtui.desk import Desk
 from ddtui.screens.base import ConsoleScreen
 from ddtui.view import RUNNING, View
 from ddtui.widgets.chart_pane import burst_line
+from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.pane_tabs import PaneRow
 from ddtui.words import cut, number, time_of_day, tokens
@@ -32,17 +33,14 @@ class BurstList(Pane):
     """All bursts, newest first."""
 
     DEFAULT_CSS = """
-    BurstList OptionList {
-        height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1;
-        & > .option-list--option { padding: 0; }
-    }
+    BurstList Choices { height: 1fr; }
     """
 
     def __init__(self) -> None:
         super().__init__("Bursts", id="burst-list")
 
     def compose(self) -> ComposeResult:
-        yield OptionList(markup=False, compact=True)
+        yield Choices()
 
 
 class PointTable(Pane):
@@ -80,8 +78,6 @@ class BurstsScreen(ConsoleScreen):
     PLACE: ClassVar[Where] = Where.BURSTS
     BINDINGS: ClassVar[list[BindingType]] = [
         ("escape", "app.switch_mode('tune')", "back"),
-        ("j", "move(1)", "down"),
-        ("k", "move(-1)", "up"),
     ]
     DEFAULT_CSS = """
     BurstsScreen {
@@ -105,8 +101,8 @@ class BurstsScreen(ConsoleScreen):
         self.options.focus()
 
     @property
-    def options(self) -> OptionList:
-        return self.list.query_one(OptionList)
+    def options(self) -> Choices:
+        return self.list.query_one(Choices)
 
     def show_view(self, view: View) -> None:
         if view.bursts != self._bursts:
@@ -131,12 +127,6 @@ class BurstsScreen(ConsoleScreen):
         index = self.options.highlighted
         known = index is not None and index < len(self._bursts)
         self.points.show(self._bursts[index] if known and index is not None else None)
-
-    def action_move(self, by: int) -> None:
-        if by > 0:
-            self.options.action_cursor_down()
-        else:
-            self.options.action_cursor_up()
 
 
 def summary(burst: Burst) -> Content:

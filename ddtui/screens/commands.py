@@ -16,6 +16,7 @@ from ddtui.desk import Desk
 from ddtui.host.base import LoggedCommand
 from ddtui.sanitize import clean
 from ddtui.screens.base import Dialog
+from ddtui.widgets.choices import Choices
 from ddtui.words import cut, time_of_day
 
 SHOWN = 500
@@ -27,14 +28,11 @@ class CommandLog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "copy", "copy"),
         ("q,C", "dismiss_none", "close"),
-        ("j", "move(1)", "down"),
-        ("k", "move(-1)", "up"),
     ]
     DEFAULT_CSS = """
     CommandLog {
         & > .box { width: 96%; height: 92%; padding: 0 1; }
-        OptionList { height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1; }
-        OptionList > .option-list--option { padding: 0; }
+        Choices { height: 1fr; }
         #whole { height: auto; max-height: 6; border-top: solid $border-blurred; }
         #command { color: $foreground; }
     }
@@ -49,7 +47,7 @@ class CommandLog(Dialog[None]):
         with Vertical(classes="box") as box:
             box.border_title = Content("Commands on the host")
             box.border_subtitle = Content("y copy   esc close")
-            yield OptionList(markup=False, compact=True)
+            yield Choices()
             with VerticalScroll(id="whole", can_focus=False):
                 yield Static(id="command", markup=False)
 
@@ -59,13 +57,13 @@ class CommandLog(Dialog[None]):
 
     def on_mount(self) -> None:
         self.set_interval(1.0, self._fill)
-        self.query_one(OptionList).focus()
+        self.query_one(Choices).focus()
 
     def _fill(self) -> None:
         commands = list(self._desk.commands)[-SHOWN:]
         if commands == self._shown:
             return
-        options = self.query_one(OptionList)
+        options = self.query_one(Choices)
         at_end = options.highlighted in (None, len(self._shown) - 1)
         kept = options.highlighted
         self._shown = commands
@@ -79,17 +77,10 @@ class CommandLog(Dialog[None]):
             self.query_one("#command", Static).update(Content(words(self._shown[event.option_index])))
 
     def action_copy(self) -> None:
-        index = self.query_one(OptionList).highlighted
+        index = self.query_one(Choices).highlighted
         if index is not None and self._shown:
             self.app.copy_to_clipboard(words(self._shown[index]))
             self.notify("command copied", timeout=2, markup=False)
-
-    def action_move(self, by: int) -> None:
-        options = self.query_one(OptionList)
-        if by > 0:
-            options.action_cursor_down()
-        else:
-            options.action_cursor_up()
 
 
 def words(command: LoggedCommand) -> str:

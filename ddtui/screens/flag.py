@@ -15,6 +15,7 @@ from textual.widgets.option_list import Option
 from ddtui.screens.base import Dialog
 from ddtui.tuning.model import Op, Turn
 from ddtui.view import FlagRow, View
+from ddtui.widgets.choices import Choices
 from ddtui.words import cut
 
 
@@ -29,10 +30,7 @@ class FlagDialog(Dialog[Turn]):
     DEFAULT_CSS = """
     FlagDialog {
         & > .box { width: 78; }
-        #found {
-            height: 8; margin-top: 1; border: none; padding: 0; background: transparent; scrollbar-size: 1 1;
-        }
-        #found > .option-list--option { padding: 0; }
+        #found { height: 8; margin-top: 1; }
     }
     """
 
@@ -48,7 +46,7 @@ class FlagDialog(Dialog[Turn]):
             with Horizontal(classes="field"):
                 yield Static("flag", markup=False)
                 yield Input(self._flag or "--", id="flag", placeholder="--flag", select_on_focus=False)
-            yield OptionList(id="found", markup=False, compact=True)
+            yield Choices(id="found")
             with Horizontal(classes="field"):
                 yield Static("value", markup=False)
                 yield Input(self._value_now(self._flag), id="value", placeholder="empty for a switch")
@@ -71,14 +69,14 @@ class FlagDialog(Dialog[Turn]):
         words = typed.replace("_", "-").split()
         found = [row for row in self._known if all(word in row.flag.lower() for word in words)]
         found.sort(key=lambda row: (not row.flag.startswith(f"--{typed}"), row.in_unit is None, row.flag))
-        options = self.query_one("#found", OptionList)
+        options = self.query_one("#found", Choices)
         options.set_options(
             Option(flag_offer(row, max(30, options.size.width - 2)), id=row.flag) for row in found[:100]
         )
         options.highlighted = 0 if found else None
 
     def action_choose(self, by: int) -> None:
-        options = self.query_one("#found", OptionList)
+        options = self.query_one("#found", Choices)
         if by > 0:
             options.action_cursor_down()
         else:
@@ -99,7 +97,7 @@ class FlagDialog(Dialog[Turn]):
 
     @on(Input.Submitted, "#flag")
     def _flag_chosen(self) -> None:
-        options = self.query_one("#found", OptionList)
+        options = self.query_one("#found", Choices)
         typed = self.query_one("#flag", Input).value.strip()
         highlighted = options.highlighted_option
         exact = any(row.flag == typed for row in self._known)

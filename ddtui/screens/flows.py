@@ -59,6 +59,14 @@ class Flows:
         dialog = Confirm("The server does not stop", text, yes="Kill it", no="Wait on", danger=True)
         return bool(await self._ask(dialog))
 
+    async def _take_over(self) -> bool:
+        """Whether nobody else's lock is in the way, or it was left behind and is knowingly taken over."""
+        stale = self._desk.view.tune.stale_lock
+        if stale is None:
+            return True
+        text = f"{stale}.\n\nIts change may be half done. Take the lock over?"
+        return bool(await self._ask(Confirm("A lock was left behind", text, yes="Take over", danger=True)))
+
     def _change(self, kind: ChangeKind, title: str, steps: AsyncIterator[Progress]) -> None:
         self._spawn("change", self._desk.change(kind, title, steps))
 
@@ -77,6 +85,8 @@ class Flows:
 
     async def review(self) -> None:
         """Plan the turned knobs; apply the plan if it is confirmed."""
+        if not await self._take_over():
+            return
         turns = tuple(self._desk.view.turns.values())
         title = title_of(turns)
         plan = await self._reviewed(self._desk.session.plan(turns), f"Review: {title}")
@@ -85,11 +95,15 @@ class Flows:
 
     async def roll_back(self) -> None:
         """Plan the way back; go it if it is confirmed."""
+        if not await self._take_over():
+            return
         plan = await self._reviewed(self._desk.session.plan_back(), "Roll back")
         if plan is not None:
             self._change("roll back", title_of(plan.turns), self._desk.session.apply(plan, self.kill))
 
     async def restart(self) -> None:
+        if not await self._take_over():
+            return
         view = self._desk.view
         running, queued = view.tune.server.running, view.tune.server.queued
         if running is None:

@@ -16,6 +16,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from ddtui.screens.connect import LOGO
+from ddtui.widgets.choices import Choices
 from ddtui.words import cut
 
 
@@ -33,8 +34,6 @@ class PickScreen(Screen[None]):
     """The profiles that were found, the user's first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("j", "move(1)", "down"),
-        ("k", "move(-1)", "up"),
         ("q,escape", "app.quit", "quit"),
     ]
     DEFAULT_CSS = """
@@ -43,7 +42,7 @@ class PickScreen(Screen[None]):
         #pick-box { width: 80; max-width: 94%; height: auto; max-height: 100%; }
         #pick-logo { color: $primary; width: auto; height: auto; margin-bottom: 1; }
         #pick-note { color: $muted; height: auto; margin-top: 1; }
-        OptionList { height: auto; max-height: 14; border: none; background: transparent; padding: 0; }
+        Choices { height: auto; max-height: 14; }
     }
     """
 
@@ -61,9 +60,7 @@ class PickScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         with Container(id="pick"), Vertical(id="pick-box"):
             yield Static(Content(LOGO), id="pick-logo", markup=False)
-            yield OptionList(
-                *(Option(offer_line(offer), id=offer.name) for offer in self._offers), markup=False
-            )
+            yield Choices()
             yield Static(
                 Content("↵ connects   q quits   `ddtui profiles new NAME` makes a profile for your own host"),
                 id="pick-note",
@@ -71,7 +68,9 @@ class PickScreen(Screen[None]):
             )
 
     def on_mount(self) -> None:
-        self.query_one(OptionList).focus()
+        choices = self.query_one(Choices)
+        choices.set_options(Option(offer_line(offer), id=offer.name) for offer in self._offers)
+        choices.focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         offer = self._offers[event.option_index]
@@ -79,13 +78,6 @@ class PickScreen(Screen[None]):
             self.notify(offer.problem, title=offer.name, severity="error", markup=False)
         else:
             self.post_message(self.Picked(offer.name))
-
-    def action_move(self, by: int) -> None:
-        options = self.query_one(OptionList)
-        if by > 0:
-            options.action_cursor_down()
-        else:
-            options.action_cursor_up()
 
 
 def offer_line(offer: Offer) -> Content:

@@ -142,6 +142,7 @@ class TuneScreen(ConsoleScreen):
         self.upper.show_pane(1)
         table = self.service.query_one(KnobTable)
         table.select(name)
+        table.focus()  # enter reviews from there
         self.console.edit(name)
 
     def on_knob_edit(self, event: KnobEdit) -> None:

@@ -7,9 +7,8 @@ from collections import Counter
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ddtui.actions import Where
@@ -17,23 +16,20 @@ from ddtui.bindings import bindings
 from ddtui.messages import NextStepChosen
 from ddtui.tuning.model import Status, Verdict
 from ddtui.view import View
+from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.words import STATUS_LOOK, cut
 
 NO_BREAK = "\u00a0"  # keeps the words of a status on one line
 
 
-class CheckList(OptionList):
+class CheckList(Choices):
     """One verdict an option. Verdicts that are not fine are expanded until the operator closes them."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(Where.CHECKS),
-        Binding("k", "cursor_up", "up", show=False),
-        Binding("j", "cursor_down", "down", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.CHECKS)
 
     def __init__(self) -> None:
-        super().__init__(id="check-list", markup=False, compact=True)
+        super().__init__(id="check-list")
         self.verdicts: tuple[Verdict, ...] = ()
         self._toggled: dict[str, bool] = {}
         self._drawn_width = 0
@@ -91,11 +87,7 @@ class ChecksPane(Pane):
     """All verdicts, and how many of them are fine."""
 
     DEFAULT_CSS = """
-    ChecksPane #check-list {
-        height: 1fr; border: none; padding: 0; background: transparent; scrollbar-size: 1 1;
-        & > .option-list--option { padding: 0; }
-        & > .option-list--option-hover { background: transparent; }
-    }
+    ChecksPane #check-list { height: 1fr; }
     """
 
     def __init__(self) -> None:

@@ -10,6 +10,7 @@ from textual.widgets.option_list import Option
 from ddtui.messages import KnobEdit
 from ddtui.profile import Knob
 from ddtui.view import FlagRow, View
+from ddtui.widgets.choices import Choices
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane import Pane
 from ddtui.words import cut
@@ -23,11 +24,7 @@ class ServicePane(Pane):
         #service-word { height: auto; display: none; color: $warning; }
         #service-word.-shown { display: block; }
         #flags-head { color: $muted; height: 1; margin-top: 1; }
-        #flags {
-            height: 1fr; min-height: 1; border: none; padding: 0; background: transparent;
-            scrollbar-size: 1 1;
-        }
-        #flags > .option-list--option { padding: 0; }
+        #flags { height: 1fr; min-height: 1; }
         &.-short #flags-head { margin-top: 0; }
     }
     """
@@ -42,7 +39,7 @@ class ServicePane(Pane):
         yield Static(id="service-word", markup=False)
         yield KnobTable(id="knobs")
         yield Static(id="flags-head", markup=False)
-        yield OptionList(id="flags", markup=False, compact=True)
+        yield Choices(id="flags")
 
     def show(self, view: View) -> None:
         self._view = view
