@@ -70,6 +70,7 @@ class PickScreen(Screen[None]):
     def on_mount(self) -> None:
         choices = self.query_one(Choices)
         choices.set_options(Option(offer_line(offer), id=offer.name) for offer in self._offers)
+        choices.highlighted = 0 if self._offers else None
         choices.focus()
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
