@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -268,11 +267,11 @@ class _Running:
         if self._spec.at == "host":
             assert target.address is not None
             address: dict[str, Any] = {"host": target.address[0], "port": target.address[1]}
-            processes = min(SHARDS_ON_HOST, math.ceil(cell.concurrency / jobs.STREAMS_PER_PROCESS))
+            processes = SHARDS_ON_HOST
         else:
             end = target.endpoint
             address = {"uds": end.uds, "host": end.host, "port": end.port}
-            processes = None
+            processes = load.cores()
         return jobs.make(
             self._spec,
             cell,

@@ -49,8 +49,13 @@ class ResponseReader:
             return b""
         if self._part == "to the end":
             return data
-        if self._part == "sized" and not self._buffer:
-            return self._sized(data)
+        if not self._buffer:
+            if self._part == "sized":
+                return self._sized(data)
+            if self._part == "size line":
+                whole = _whole_chunk(data)
+                if whole is not None:
+                    return whole
         self._buffer += data
         body: list[bytes] = []
         try:
@@ -195,6 +200,18 @@ class ResponseReader:
         else:
             self._part = "to the end"
             self.keep_alive = False
+
+
+def _whole_chunk(data: bytes) -> bytes | None:
+    """The body of `data` if it is exactly one chunk, as a server's single write is; else None."""
+    end = data.find(b"\r\n", 1, 9)
+    if end < 0 or not data[:end].isalnum() or data[1:2] in b"xX":
+        return None
+    try:
+        size = int(data[:end], 16)
+    except ValueError:
+        return None
+    return data[end + 2 : -2] if size and len(data) == end + 4 + size and data.endswith(b"\r\n") else None
 
 
 class Event(NamedTuple):

@@ -34,11 +34,11 @@ def make(
     rid: str,
     api_key: str | None = None,
     model: str = "default",
-    processes: int | None = None,
+    processes: int,
 ) -> list[dict[str, Any]]:
-    """One job per process. The first wave, as many requests as run at once, is marked as warm-up."""
+    """One job per process, of which there are at most `processes`. The first wave, as many requests as run at once, is marked as warm-up."""
     head, tail = _body(spec, prompts, model)
-    shards = processes or math.ceil(cell.concurrency / STREAMS_PER_PROCESS)
+    shards = max(1, min(processes, math.ceil(cell.concurrency / STREAMS_PER_PROCESS)))
     asked = [
         {
             "index": prompt.index,

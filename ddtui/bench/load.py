@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
 import sys
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -34,6 +35,11 @@ for _name, _text in {modules!r}.items():
     exec(compile(_take(_text), _name, "exec"), _module.__dict__)
 sys.modules["ddtui.bench.worker"].run(json.loads(_take("{job}")))
 """
+
+
+def cores() -> int:
+    """How many processes can run at once here: more of them would only wait for each other."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def bundle(job: Told) -> bytes:

@@ -33,10 +33,13 @@ from ddtui.bench.http_stream import ResponseReader
 
 now = time.monotonic_ns
 END = b"\r\n\r\n"  # a chunked response ends so; so may other data, which is looked at then
-DIGEST_AT = 262_144  # bytes that one stream may pile up unread
-SLICE = 1_000_000  # ns of reading events at a time
-PAUSE = 0.003  # s between such slices
+PILE = 262_144  # bytes that one stream may pile up unread
+SLICE = 400_000  # ns of reading what has come at a time
+PAUSE = 0.003  # s between such slices while there is more to read
+PULSE = 0.02  # s else: waking up costs as much as several chunks
+FEW = 8  # arrivals that are not worth reading before the end
 TICK = 0.5
+LOOK = 2_000_000  # ns between turns of the loop that are timed: a timing costs as much as two chunks
 BUCKET = 50_000  # ns, width of the lag histogram's buckets
 GRACE = 2.0  # s for aborted requests to end by themselves
 
@@ -49,9 +52,9 @@ class Exchange:
         self.api = api
         self.sent = 0
         self.ended = 0
-        self.heard = 0  # when the last byte came
         self.raw: list[tuple[int, bytes]] = []  # as it arrived
-        self.pile = 0  # bytes in raw
+        self._pile = 0  # bytes in `raw`, as far as they were weighed
+        self._heard = 0  # when the last byte came that is not in `raw` any more
         self.streaming = False  # the head has come, and the body is chunked
         self.lost = ""  # why the connection ended before the response did
         self.stalled = False
@@ -62,9 +65,20 @@ class Exchange:
         self.other = b""  # the body of an answer that is not a stream
         self._bodies: list[tuple[int, bytes]] = []  # without framing, events not read
 
+    @property
+    def heard(self) -> int:
+        """When the last byte came; when it was sent, if none has."""
+        return self.raw[-1][0] if self.raw else self._heard or self.sent
+
+    def heavy(self) -> bool:
+        """Whether much is piled up; asked after every 64th arrival."""
+        self._pile += sum(len(data) for _, data in self.raw[-64:])
+        return self._pile > PILE
+
     def frame(self) -> None:
         """Undo the framing of what has come."""
-        raw, self.raw, self.pile = self.raw, [], 0
+        self._heard = self.heard
+        raw, self.raw, self._pile = self.raw, [], 0
         for at, data in raw:
             body = self.reader.feed(data)
             if body:
@@ -146,7 +160,7 @@ class Wire(asyncio.Protocol):
         """Send the request and return when its response is over, one way or another."""
         self._over = self._load.loop.create_future()
         self._exchange = exchange
-        exchange.sent = exchange.heard = now()
+        exchange.sent = now()
         if self.open:
             self._transport.write(request)
         else:
@@ -156,20 +170,18 @@ class Wire(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         at = now()
         load = self._load
-        if not load.turn:
-            load.turn = at
+        if at > load.look_again:  # now and then: how long does all that is ready keep the loop
+            load.look_again, load.turn = at + LOOK, at
             load.loop.call_soon(load.turn_over)
-        load.turn_chunks += 1
         exchange = self._exchange
         if exchange is None:
             self.close()  # nothing was asked
             return
-        exchange.heard = at
-        exchange.raw.append((at, data))
-        exchange.pile += len(data)
+        raw = exchange.raw
+        raw.append((at, data))
         if not exchange.streaming or len(data) < 8 or data.endswith(END):
             self._look(exchange)
-        elif exchange.pile > DIGEST_AT:
+        elif not len(raw) & 63 and exchange.heavy():
             exchange.digest()
 
     def _look(self, exchange: Exchange) -> None:
@@ -221,37 +233,39 @@ class Load:
         self.job = job
         self.loop = loop
         self.out = out
-        self.turn = 0  # when this turn of the loop began to take in data; 0: it has not
-        self.turn_chunks = 0
+        self.look_again = 0  # when a turn of the loop is to be timed next
+        self.turn = 0  # when the timed turn began to take in data
         self.stopping = ""  # why no more is sent
         self._waiting = deque(job["requests"])
         self._pieces = [piece.encode() for piece in job["pieces"]]
         self._live: dict[Exchange, Wire] = {}
         self._finished: deque[Exchange] = deque()
-        self._digesting = False
-        self._lags = [0] * 20_000  # chunks that waited so many buckets for their stamp
-        self._late = [0] * 20_000  # timers that came so many buckets late
+        self._pulsing: asyncio.TimerHandle | None = None
+        self._due = 0  # when the next pulse should come at the latest
+        self._lags: dict[int, int] = {}  # turns of the loop, by the buckets that they took
+        self._late: dict[int, int] = {}  # timers, by the buckets that they came late
         self._steady = 0  # when the first wave was over: the time limit counts from there
         self._warming = sum(bool(request.get("warm_up")) for request in job["requests"])
         self._unfilled = False
         self._failures = 0  # in a row
         self._samples: list[float] = []  # s per token of measured requests
-        self._chunks = 0
+        self._cpu_first = self._cpu_last = 0.0  # CPU time of this process at the first and the last answer
         self._slots: list[asyncio.Task[None]] = []
         self._ending: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         self.out.put({"kind": "hello", "at": now(), "pid": os.getpid(), **_what_runs(self.loop)})
         watch = self.loop.create_task(self._watch())
-        beat = self.loop.create_task(self._beat())
         self._slots = [self.loop.create_task(self._slot()) for _ in range(self.job["slots"])]
+        self._pulse()
         try:
             await asyncio.gather(*self._slots)
             if self._ending is not None:
                 await self._ending
         finally:
             watch.cancel()
-            beat.cancel()
+            if self._pulsing is not None:
+                self._pulsing.cancel()
         while self._finished:
             self._report(self._finished.popleft())
         self.out.put(
@@ -260,8 +274,7 @@ class Load:
                 "at": now(),
                 "why": self.stopping or "all sent",
                 "lag_p99_ms": self._lag(),
-                "chunks": self._chunks,
-                "cpu_s": round(time.process_time(), 3),
+                "cpu_s": round(self._cpu_last - self._cpu_first, 4),
             }
         )
 
@@ -285,15 +298,14 @@ class Load:
                     self.out.put({"kind": "unfilled", "at": now()})
                 break
             exchange = Exchange(request, self.job["api"])
+            self._cpu_first = self._cpu_first or time.process_time()
             wire = await self._send(exchange, wire)
             self._live.pop(exchange, None)
+            self._cpu_last = time.process_time()
             self._warming -= bool(request.get("warm_up"))
             if not self._warming and not self._steady:
                 self._steady = now()
             self._finished.append(exchange)
-            if not self._digesting:
-                self._digesting = True
-                self.loop.call_later(PAUSE, self._digest)
         if wire is not None:
             wire.close()
 
@@ -360,37 +372,45 @@ class Load:
                     "kind": "tick",
                     "at": at,
                     "running": len(self._live),
-                    "chunks": self._chunks,
                     "lag_p99_ms": self._lag(),
                 }
             )
             if self.out.closed:
                 self.cancel()
 
-    async def _beat(self) -> None:
-        """How late the loop comes to a timer, beyond the 1 ms that a timer may be off."""
-        while True:
-            due = now() + 21_000_000
-            await asyncio.sleep(0.02)
-            self._late[min(max(0, now() - due) // BUCKET, 19_999)] += 1
+    def _pulse(self) -> None:
+        """How late the loop comes to a timer, beyond the 1 ms that a timer may be off; and a slice of
+        reading.
+        """
+        if self._due:
+            _count(self._late, now() - self._due)
+        pause = PAUSE if self._read() else PULSE
+        self._due = now() + int(pause * 1e9) + 1_000_000
+        self._pulsing = self.loop.call_later(pause, self._pulse)
 
     def turn_over(self) -> None:
         """The loop has taken in all that was ready: the last chunk waited that long for its stamp."""
-        self._lags[min((now() - self.turn) // BUCKET, 19_999)] += self.turn_chunks
-        self._chunks += self.turn_chunks
-        self.turn = self.turn_chunks = 0
+        _count(self._lags, now() - self.turn)
 
     def _lag(self) -> float | None:
         lags = [lag for lag in (_p99(self._lags), _p99(self._late)) if lag is not None]
         return max(lags) if lags else None
 
-    def _digest(self) -> None:
+    def _read(self) -> bool:
+        """A slice of reading: answers that are over, and the framing of those that run, so that little is
+        left to do when they end, which may be just when other answers come. Whether there is more.
+        """
         until = now() + SLICE
-        while self._finished and now() < until:
+        while self._finished:
             self._report(self._finished.popleft())
-        self._digesting = bool(self._finished)
-        if self._digesting:
-            self.loop.call_later(PAUSE, self._digest)
+            if now() > until:
+                return True
+        for exchange in self._live:
+            if len(exchange.raw) > FEW:
+                exchange.frame()
+                if now() > until:
+                    return True
+        return False
 
     def _report(self, exchange: Exchange) -> None:
         record = exchange.record()
@@ -479,17 +499,19 @@ def _http(job: dict[str, Any], path: str, body: bytes) -> bytes:
     return "\r\n".join(lines).encode("latin-1") + END + body
 
 
-def _p99(histogram: list[int]) -> float | None:
+def _count(histogram: dict[int, int], ns: int) -> None:
+    bucket = max(0, ns) // BUCKET
+    histogram[bucket] = histogram.get(bucket, 0) + 1
+
+
+def _p99(histogram: dict[int, int]) -> float | None:
     """ms; None without samples."""
-    total = sum(histogram)
-    if not total:
-        return None
-    left = total * 0.01
-    for at in range(len(histogram) - 1, -1, -1):
-        left -= histogram[at]
+    left = sum(histogram.values()) * 0.01
+    for bucket in sorted(histogram, reverse=True):
+        left -= histogram[bucket]
         if left < 0:
-            return round((at + 1) * BUCKET / 1e6, 3)
-    return 0.0
+            return round((bucket + 1) * BUCKET / 1e6, 3)
+    return None
 
 
 def _why(problem: BaseException | None, otherwise: str) -> str:
