@@ -1,8 +1,8 @@
 """Plan → apply → watch → verify, or roll back: a change of a live server that survives a cut at any point.
 
-What will be done next stands in the host's record before it is done. Files change by rename. systemd reloads, and
-what it holds then is compared with the plan before anything restarts. So a cut leaves old files or new ones, an old
-server or a new one, and `pending` tells any console which; it can finish the change or undo it.
+What will be done next stands in the host's record before it is done. Files change by rename. systemd reloads,
+and what it holds then is compared with the plan before anything restarts. So a cut leaves old files or new
+ones, an old server or a new one, and `pending` tells any console which; it can finish the change or undo it.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ async def apply(
 ) -> AsyncIterator[Progress]:
     """Carry the plan out. The last Progress has a final phase.
 
-    Raises PlanError for a plan with problems, StalePlan, Locked, NotPermitted, HostError; then nothing was changed.
-    `ask_kill` is asked when the old server does not stop within the profile's limit; without it, systemd's own
-    limit is waited for. `held`: a lock that the caller (a sweep) already has. `take_over`: the token of a stale lock.
-    Closing the iterator leaves the change where it is: `pending` finds it.
+    Raises PlanError for a plan with problems, StalePlan, Locked, NotPermitted, HostError; then nothing was
+    changed.
+    `ask_kill` is asked when the old server does not stop within the profile's limit; without it, systemd's
+    own limit is waited for. `held`: a lock that the caller (a sweep) already has. `take_over`: the token of a
+    stale lock. Closing the iterator leaves the change where it is: `pending` finds it.
     """
     ctx.must_write()
     if what.problems:
@@ -83,7 +84,8 @@ async def restart(
 
 
 async def pending(ctx: Tuning) -> Pending | None:
-    """The change that was cut and is neither finished nor undone; None: all is done, or somebody works on it now."""
+    """The change that was cut and is neither finished nor undone; None: all is done, or somebody works on it
+    now."""
     where = await place.find(ctx)
     if not where.exists:
         return None
@@ -114,7 +116,8 @@ async def resume(
     ask_kill: AskKill | None = None,
     take_over: str | None = None,
 ) -> AsyncIterator[Progress]:
-    """Finish a cut change, or undo it; one that was being rolled back can only be undone. As `apply` otherwise."""
+    """Finish a cut change, or undo it; one that was being rolled back can only be undone. As `apply`
+    otherwise."""
     ctx.must_write()
     undo = undo or cut.record.phase is Phase.ROLLING_BACK
 

@@ -1,4 +1,5 @@
-"""What every function of the tuning room is given: which host, which service, on whose behalf, and whether it may write."""
+"""What every function of the tuning room is given: which host, which service, on whose behalf, and whether it
+may write."""
 
 from __future__ import annotations
 

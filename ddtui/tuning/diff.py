@@ -16,7 +16,8 @@ CONTEXT = 3  # lines
 
 
 def of(edits: Sequence[FileEdit]) -> str:
-    """One unified diff of all edits. A secret that stays the same reads "(unchanged secret)", a changed one its mask."""
+    """One unified diff of all edits. A secret that stays the same reads "(unchanged secret)", a changed one
+    its mask."""
     return "".join(one(edit) for edit in edits)
 
 

@@ -1,4 +1,5 @@
-"""Whether a server can start: nothing of the old one is left, the port is free, the GPUs have their memory back.
+"""Whether a server can start: nothing of the old one is left, the port is free, the GPUs have their memory
+back.
 
 Commands: `cat -- /sys/fs/cgroup/…/cgroup.procs`, `ss -ltnH`, host/gpu's nvidia-smi.
 """

@@ -1,7 +1,7 @@
 """The readers of a survey's layers. Each gives its fields of the `Survey`; none lets another one down.
 
-Commands of its own: `stat -L -c '%F|%s|%.9Y|%n' -- FILE…`, `cat -- FILE`, and `PYTHON - ARGS` with the engine room's
-probe on stdin.
+Commands of its own: `stat -L -c '%F|%s|%.9Y|%n' -- FILE…`, `cat -- FILE`, and `PYTHON - ARGS` with the engine
+room's probe on stdin.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def counted(ctx: Tuning) -> tuple[Tuning, Counted]:
 
 
 async def _layer(layer: Layer, act: Callable[[], Awaitable[T]]) -> Reading[T]:
-    """What `act` gives as that layer's reading; its failure is the layer's own. Only a lost link is raised."""
+    """What `act` gives as that layer's reading; its failure is the layer's own. Only a lost link is
+    raised."""
     try:
         value = await act()
     except (LinkLost, Unreachable):
@@ -184,7 +185,8 @@ def parse_stat(done: Completed, paths: Sequence[str]) -> dict[str, float]:
 
 
 async def read_service(ctx: Tuning, survey: Survey) -> Survey:
-    """The survey with systemd's status, the unit and the process. Raises HostError when the host cannot be reached."""
+    """The survey with systemd's status, the unit and the process. Raises HostError when the host cannot be
+    reached."""
     knobs = tuple(knob.flag for knob in ctx.profile.knobs if knob.flag)
     now = time.time()
     try:
@@ -360,7 +362,7 @@ def _no_lines(survey: Survey) -> str:
     if unit and unit.log != "journal":
         return f"the server's lines are not in the journal: {unit.log}"
     return (
-        "the journal has no line of this start: either it has been rotated away, or this user may not read it "
+        "the journal has no line of this start: it has been rotated away, or this user may not read it "
         "(group systemd-journal or adm)"
     )
 

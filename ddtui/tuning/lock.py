@@ -1,8 +1,8 @@
 """One change at a time: a lock on the host, with its owner and age, that any console can see.
 
-The lock is a folder that holds the owner's words. It comes into being whole, by one rename: `mv -T` of a filled
-folder onto the lock's name fails if a lock is there, and of two that try at once one wins. It is renewed by writing
-a file in it; its age is that file's, by the host's own clock.
+The lock is a folder that holds the owner's words. It comes into being whole, by one rename: `mv -T` of a
+filled folder onto the lock's name fails if a lock is there, and of two that try at once one wins. It is
+renewed by writing a file in it; its age is that file's, by the host's own clock.
 
 Commands: `mkdir -p -- DIR`, `tee -- FILE`, `mv -T -- DIR LOCK`, `rm -rf -- DIR`, `cat -- FILE`,
 `stat -L -c %Y -- FILE`, `date +%s`.

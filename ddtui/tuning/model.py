@@ -120,7 +120,8 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class FileTrace:
-    """What a change did to one file, by hashes; the contents are kept on the host, with the file's own rights."""
+    """What a change did to one file, by hashes; the contents are kept on the host, with the file's own
+    rights."""
 
     path: str
     before: str | None  # sha256; None: it did not exist

@@ -1,4 +1,5 @@
-"""What the unit will say after a change: the host room's pure code, run until it wants no more of the host's files."""
+"""What the unit will say after a change: the host room's pure code, run until it wants no more of the host's
+files."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ async def of_turns(
 
 
 async def of_files(host: Host, service: ServiceReading, contents: Mapping[str, bytes | None]) -> UnitReading:
-    """The unit as it reads once these files have these contents. Raises CommandFailed if systemd would refuse it."""
+    """The unit as it reads once these files have these contents. Raises CommandFailed if systemd would refuse
+    it."""
     unit = service.unit
     assert unit is not None
     try:

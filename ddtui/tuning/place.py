@@ -1,7 +1,7 @@
 """Where ddtui keeps its lock and its change record on a host: one folder per unit, outside systemd's sight.
 
-System units: /var/lib/ddtui/UNIT, made through sudo on first use, or by root for a group of operators (then no
-sudo is needed for it). User units: ~/.local/state/ddtui/UNIT.
+System units: /var/lib/ddtui/UNIT, made through sudo on first use, or by root for a group of operators (then
+no sudo is needed for it). User units: ~/.local/state/ddtui/UNIT.
 
     lock/owner, lock/renewed     who changes the unit now, and when that owner last said so
     changes.jsonl                the change record

@@ -1,4 +1,5 @@
-"""Knobs → plan: the exact diff and commands, what it interrupts, and what must not have moved at its apply."""
+"""Knobs → plan: the exact diff and commands, what it interrupts, and what must not have moved at its
+apply."""
 
 from __future__ import annotations
 
@@ -249,8 +250,8 @@ def checked(
 ) -> tuple[list[str], list[str]]:
     """Problems and warnings of the new command line, by the installed SGLang's own parser and rules.
 
-    What the running server's own command line breaks as well is no reason to refuse: it runs, so the rule is not as
-    ddtui knows it, and it is a warning.
+    What the running server's own command line breaks as well is no reason to refuse: it runs, so the rule is
+    not as ddtui knows it, and it is a warning.
     """
     table, engine = said.table(survey), survey.engine.value
     if engine is None or not table:

@@ -1,8 +1,10 @@
-"""The change record on the host: written before each step, so that any console can finish or undo what was cut.
+"""The change record on the host: written before each step, so that any console can finish or undo what was
+cut.
 
-`changes.jsonl` has a JSON object a line: the change whole when it begins, then each phase it enters. Lines only ever
-get added; a line that a cut left half is passed over. Values of secrets are not in it. The contents of the files are
-kept beside it, `CHANGE/N.before` and `CHANGE/N.after`, with the mode of the files themselves.
+`changes.jsonl` has a JSON object a line: the change whole when it begins, then each phase it enters. Lines
+only ever get added; a line that a cut left half is passed over. Values of secrets are not in it. The contents
+of the files are kept beside it, `CHANGE/N.before` and `CHANGE/N.after`, with the mode of the files
+themselves.
 
 Commands: `cat -- FILE`, `mkdir -p -- DIR`, `tee -a -- FILE`, `sync -- FILE`.
 """
@@ -176,7 +178,8 @@ def unfinished(records: Sequence[ChangeRecord]) -> ChangeRecord | None:
 def in_force(records: Sequence[ChangeRecord]) -> tuple[ChangeRecord, ...]:
     """The changes whose settings stand on top of each other on the host now, oldest first.
 
-    A change that failed or was rolled back leaves nothing; a roll back takes away all above the one it went to.
+    A change that failed or was rolled back leaves nothing; a roll back takes away all above the one it went
+    to.
     """
     stack: list[ChangeRecord] = []
     for record in records:

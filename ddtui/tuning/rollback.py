@@ -25,8 +25,8 @@ async def changes(ctx: Tuning) -> tuple[ChangeRecord, ...]:
 
 
 async def make(ctx: Tuning, to: str | None = None) -> Plan:
-    """The plan that leads back: to the last verified setting before the present one, or to the setting that change
-    `to` established ("start": the one before every change). Raises PlanError when there is nothing to go back to."""
+    """The plan that leads back: to the last verified setting before the present one, or to the setting that
+    change `to` established ("start": the one before every change). Raises PlanError if there is none."""
     where = await place.find(ctx)
     survey, records = await asyncio.gather(surveys.read(ctx), record.read(ctx, where))
     service, unit = plan.changeable(survey)

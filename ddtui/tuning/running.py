@@ -92,8 +92,8 @@ class Run:
     # forward
 
     async def forward(self, entry: ChangeRecord, edits: Sequence[FileEdit], *, fresh: bool) -> None:
-        """All steps to a verified change. What goes wrong before the restart leaves everything as before; a start
-        that fails is rolled back. `fresh` False: some of the steps may have been taken before a cut."""
+        """All steps to a verified change. What goes wrong before the restart leaves everything as before; a
+        start that fails is rolled back. `fresh` False: some of the steps may have been taken before a cut."""
         self._change = entry.id
         way_back = record.shell_way_back(self.where, entry, user=not self.ctx.root)
         if fresh:
@@ -167,7 +167,8 @@ class Run:
         edits: Sequence[FileEdit],
         change: Callable[[FileEdit], tuple[bytes | None, bytes | None]],
     ) -> None:
-        """Bring every file from one content to the other, by rename. A file that is neither is left alone: ByHand."""
+        """Bring every file from one content to the other, by rename. A file that is neither is left alone:
+        ByHand."""
         host = self.ctx.host
         paths = [edit.path for edit in edits]
         sudo = await steadily(host, lambda: self._sudo(paths), lost=self._lost)
@@ -232,8 +233,8 @@ class Run:
         return entry
 
     async def _check_ground(self) -> None:
-        """A service that does not run may be down because something is in its way: a start would load for minutes
-        and then hang. Raises Refused."""
+        """A service that does not run may be down because something is in its way: a start would load for
+        minutes and then hang. Raises Refused."""
         status = await self._status()
         if status.running or status.sub_state == "auto-restart":
             return
@@ -390,8 +391,8 @@ class Run:
     async def back(
         self, entry: ChangeRecord, edits: Sequence[FileEdit], why: str, cause: Failure | None = None
     ) -> None:
-        """Put the files back; if the server was restarted with the change, restart it with the old setting, and
-        verify that too."""
+        """Put the files back; if the server was restarted with the change, restart it with the old setting,
+        and verify that too."""
         self._change = entry.id
         explained = _why(cause) if cause else {}
         self.say(Phase.ROLLING_BACK, "putting the files back as they were", **explained)
@@ -447,7 +448,8 @@ class Run:
     # the local history
 
     def _keep(self, entry: ChangeRecord, survey: Survey | None = None) -> int | None:
-        """Keep the change in the local history; the number of the step it led to. A failing history stops nothing."""
+        """Keep the change in the local history; the number of the step it led to. A failing history stops
+        nothing."""
         history = self.ctx.history
         if history is None:
             return None

@@ -1,10 +1,12 @@
-"""A restart from the order to readiness: the old server drains and stops, the new one loads, warms up, answers.
+"""A restart from the order to readiness: the old server drains and stops, the new one loads, warms up,
+answers.
 
-systemd's restart is one job: what stops and what starts cannot be torn apart by a cut link. Only where a stop may
-leave processes behind (KillMode) it is stop, look at the ground, start. What is watched:
+systemd's restart is one job: what stops and what starts cannot be torn apart by a cut link. Only where a stop
+may leave processes behind (KillMode) it is stop, look at the ground, start. What is watched:
 - the invocation id: a new one is a new start, and a second new one means that the first start died;
 - the journal of the new invocation, for SGLang's own milestones and for the cause of a failure;
-- the health endpoint: ready is a generated token, twice, under one invocation. HTTP that answers is not ready.
+- the health endpoint: ready is a generated token, twice, under one invocation. HTTP that answers is not
+ready.
 
 Commands: `systemctl [--user] reset-failed UNIT`, `systemctl [--user] restart|stop|start --no-block UNIT`,
 `systemctl [--user] kill -s SIGKILL UNIT`, `systemctl [--user] daemon-reload`.
@@ -194,8 +196,8 @@ async def watch(
 ) -> Outcome:
     """Watch a restart to readiness or failure. `old`: the invocation that was running when it was ordered.
 
-    `apart`: only the stop was ordered. `weights`: how far they are loaded. `earlier`: what is known of earlier
-    starts. `lost` is told of every loss of the link; the watch goes on after it.
+    `apart`: only the stop was ordered. `weights`: how far they are loaded. `earlier`: what is known of
+    earlier starts. `lost` is told of every loss of the link; the watch goes on after it.
     """
     watching = _Watching(
         ctx, lines, old, endpoint, say, apart, ask_kill, drafter, weights, earlier or Earlier(), lost
@@ -365,7 +367,7 @@ class _Watching:
         if over:
             return self._explain(status) or Failure(
                 Cause.UNKNOWN,
-                f"the new server ended ({status.active_state}, {status.result}, exit {status.exec_main_status})",
+                f"the new server ended ({status.result}, exit status {status.exec_main_status})",
                 tuple(entry.text for entry in mine[-5:]),
                 "read the journal of this start",
             )

@@ -23,8 +23,8 @@ async def steadily(
 ) -> T:
     """What `act` gives, begun again after every loss of the link. `act` must bear being done twice.
 
-    `lost` is told of every loss. Raises what `act` raises otherwise, and the loss itself when the link stays away
-    for `patience` seconds or is refused.
+    `lost` is told of every loss. Raises what `act` raises otherwise, and the loss itself when the link stays
+    away for `patience` seconds or is refused.
     """
     loop = asyncio.get_running_loop()
     deadline: float | None = None

@@ -1,8 +1,8 @@
 """Reading every layer on its own: what it says, how old that is, and its own failure; the others go on.
 
 A first survey reads the service (status, unit, process), then side by side the drafter's config, the engine's
-source, the journal of this start and the server's answer. A later one looks first at what may have moved, systemd's
-status and the times of the files that the last survey rested on, and reads only that again.
+source, the journal of this start and the server's answer. A later one looks first at what may have moved,
+systemd's status and the times of the files that the last survey rested on, and reads only that again.
 """
 
 from __future__ import annotations

@@ -28,10 +28,11 @@ from ddtui.tuning.survey import Survey
 
 def judge(survey: Survey, profile: Profile) -> tuple[Verdict, ...]:
     """A verdict per knob of the profile, and for the drafter's window the two questions apart:
-    `window.layers` (are its own sliding layers honoured?) and `window.flag` (does the engine's flag limit it?).
+    `window.layers` (are its own sliding layers honoured?) and `window.flag` (does the engine's flag limit
+    it?).
 
-    The windows come first, then the knobs in the profile's order, then `service` if the running process differs
-    from the unit in anything else.
+    The windows come first, then the knobs in the profile's order, then `service` if the running process
+    differs from the unit in anything else.
     """
     knobs = [knob for knob in profile.knobs if not (knob.flag and said.is_window(knob.flag))]
     windows = [v for v in (window.layers(survey, profile), window.flag(survey, profile)) if v]
@@ -69,7 +70,8 @@ def judge_turn(survey: Survey, profile: Profile, turn: Turn) -> Verdict:
 
 
 def runs_as(survey: Survey, argv: Sequence[str]) -> Verdict | None:
-    """Whether the running process has these arguments, secrets masked, and no others. None: it cannot be read."""
+    """Whether the running process has these arguments, secrets masked, and no others. None: it cannot be
+    read."""
     process, running = survey.process.value, said.resolved(survey)
     if process is None or running is None:
         return None

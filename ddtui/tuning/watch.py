@@ -1,7 +1,7 @@
 """Watching a host and its service: one frozen `WatchState` after another, for whoever subscribes.
 
-Every two seconds a cheap look (systemd's status, the times of the files, the lock: two round trips side by side) and
-the server's own load. A layer is read again only when something moved that it rests on.
+Every two seconds a cheap look (systemd's status, the times of the files, the lock: two round trips side by
+side) and the server's own load. A layer is read again only when something moved that it rests on.
 """
 
 from __future__ import annotations

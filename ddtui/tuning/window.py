@@ -1,9 +1,9 @@
 """The drafter's window: two questions, answered apart. Pure.
 
-`layers`: are the drafter's own sliding layers honoured? That is a matter of the drafter's config and of the code
-that is installed; nothing in the journal or in the server's answer speaks of it.
-`flag`: does the engine's window flag limit draft attention? It acts on every draft layer, full ones too, and the
-draft runner's line in the journal proves it. It saves attention time; the draft KV pool stays as large.
+`layers`: are the drafter's own sliding layers honoured? That is a matter of the drafter's config and of the
+code that is installed; nothing in the journal or in the server's answer speaks of it.
+`flag`: does the engine's window flag limit draft attention? It acts on every draft layer, full ones too, and
+the draft runner's line in the journal proves it. It saves attention time; the draft KV pool stays as large.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ BURSTS = "a burst at a context below the window and one far above it"
 
 
 def layers(survey: Survey, profile: Profile) -> Verdict | None:
-    """Are the drafter's own sliding layers honoured? None: no drafter is in use, or it has no window at all."""
+    """Are the drafter's own sliding layers honoured? None: no drafter is in use, or it has no window at
+    all."""
     if not _drafts(survey):
         return None
     drafter, engine = survey.drafter.value, survey.engine.value
@@ -74,7 +75,7 @@ def layers(survey: Survey, profile: Profile) -> Verdict | None:
     if drafter.family is not Family.DFLASH:
         return verdict(
             Status.UNKNOWN,
-            f"{_layers(drafter)}; whether SGLang honours that for {drafter.family} drafters is not known to ddtui",
+            f"{_layers(drafter)}; whether SGLang honours that for {drafter.family} drafters is not known",
             BURSTS,
             _burst(drafter),
         )
@@ -83,7 +84,7 @@ def layers(survey: Survey, profile: Profile) -> Verdict | None:
         if covered is not None:
             return verdict(
                 Status.NOT_IN_FORCE,
-                f"{name_of(survey)} ignores them; the window flag limits every draft layer to {covered} instead",
+                f"{name_of(survey)} ignores them; the flag limits every draft layer to {covered} instead",
             )
         return verdict(
             Status.NOT_IN_FORCE,
@@ -184,7 +185,8 @@ def flag(survey: Survey, profile: Profile) -> Verdict | None:
 
 
 def _without(survey: Survey, profile: Profile, verdict: Judge) -> Verdict:
-    """The flag is not given: nothing limits every layer. What the config and the code make of it decides the words."""
+    """The flag is not given: nothing limits every layer. What the config and the code make of it decides the
+    words."""
     journal, drafter, engine = survey.journal.value, survey.drafter.value, survey.engine.value
     if journal and journal.draft_window is not None and journal.compact_cache:
         return verdict(
@@ -293,7 +295,8 @@ def _runner_line(survey: Survey) -> Evidence:
 
 
 def _flag_lines(survey: Survey, profile: Profile) -> list[Evidence]:
-    """What the layers say of the flag, as evidence for the layers' question: nothing else limits them either."""
+    """What the layers say of the flag, as evidence for the layers' question: nothing else limits them
+    either."""
     name = flag_name(survey, profile)
     words = [said.by_unit(survey, name), said.by_process(survey, name), said.by_server(survey, name)]
     return [*(word.evidence for word in words if word.text), _runner_line(survey)]
