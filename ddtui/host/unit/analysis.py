@@ -184,7 +184,15 @@ class _Analyst:
 
     def value(self, key: str) -> str | None:
         setting = self.merged.last(key)
-        return specifiers.expand(setting.value, self.specifiers)[0].value if setting else None
+        return self.expanded_value(setting) if setting else None
+
+    def expanded_value(self, setting: Assignment) -> str | None:
+        """A plain value; None where systemd ignores it for a specifier that it does not know."""
+        try:
+            return specifiers.expand(setting.value, self.specifiers)[0].value
+        except specifiers.SpecifierError as error:
+            self.warnings.append(f"{setting.file}:{setting.line}: {error}; systemd ignores the line")
+            return None
 
     def unit(self) -> Analysis:
         for file in self.merged.files:
@@ -221,10 +229,8 @@ class _Analyst:
         oneshot = self.value("Type") == "oneshot"
         if self.merged.masked:
             self.problems.append(f"{self.merged.unit} is masked: it cannot be started")
-        elif self.merged.fragment is not None and not commands and not self.problems and not oneshot:
-            self.problems.append(
-                f"{self.merged.fragment.path} has no ExecStart=, so systemd refuses the unit"
-            )
+        elif self.merged.fragment and not commands and not self.problems and not self.may_lack(oneshot):
+            self.problems.append(f"{self.merged.fragment.path} has no ExecStart=, so systemd refuses it")
         elif len(commands) > 1 and not oneshot:
             second = commands[1].assignment
             self.problems.append(
@@ -232,6 +238,13 @@ class _Analyst:
                 "systemd refuses the unit"
             )
         return commands
+
+    def may_lack(self, oneshot: bool) -> bool:
+        """Whether systemd takes the unit without any ExecStart=."""
+        if self.merged.last("SuccessAction", "Unit") is not None:
+            return True
+        stays = (self.value("RemainAfterExit") or "no").lower() in ("yes", "true", "on", "1", "y", "t")
+        return oneshot and stays and bool(self.merged.settings("ExecStop"))
 
     def account(self) -> tuple[str | None, str | None]:
         """The user that the server runs as, and its home folder."""
@@ -272,10 +285,8 @@ class _Analyst:
             variables, warnings = environment.of_assignment(setting, self.specifiers)
             self.warnings += warnings
             found |= {v.name: v for v in variables}
-        settings = [
-            (s, specifiers.expand(s.value, self.specifiers)[0])
-            for s in self.merged.settings("EnvironmentFile")
-        ]
+        paths = [(s, self.expanded_value(s)) for s in self.merged.settings("EnvironmentFile")]
+        settings = [(s, path) for s, path in paths if path is not None]
         modern = self.facts.systemd is None or self.facts.systemd >= 254
         from_files, warnings, problems = environment.read_files(
             self.tree, settings, modern=modern, specific=self.specific
@@ -431,17 +442,18 @@ def _composed(tree: Tree, name: str, facts: HostFacts, table: FlagTable | None) 
         candidates = [((f"{path.rstrip('/')}/{one}",), service or None) for one in compose.FILES]
     else:
         candidates = [((one,), name) for one in tree.find(compose.FILES)]
+    named_file = path.endswith((".yml", ".yaml")) or path.startswith("/")
     for files, wanted in candidates:
         if tree.read(files[0]) is None:
             continue
         folder = posixpath.dirname(files[0])
-        files = compose.find_files(tree, folder, compose.Request((), (), None, (), "up"), {}) or files
-        files = files if files[0] == candidates[0][0][0] or wanted else candidates[0][0]
-        merged = MergedUnit(name, "system", None, ())
+        usual = compose.find_files(tree, folder, compose.Request((), (), None, (), "up"), {})
+        if usual and usual[0] == files[0]:  # with its override file
+            files = usual
         wanted = _service_name(tree, files, folder, wanted) if wanted else None
-        if wanted is None and not path.endswith((".yml", ".yaml")) and not path.startswith("/"):
+        if wanted is None and not named_file:
             continue
-        analyst = _Analyst(tree, merged, None, facts, table, wanted)
+        analyst = _Analyst(tree, MergedUnit(name, "system", None, ()), None, facts, table, wanted)
         state = State({}, folder, Word(Text(), Text(), ()))
         launch = analyst.finder.composed(compose.Request(files, (), None, (), "up"), state)
         made = analyst.finish((), None, (), {}, launch, None, None, folder, frozenset())

@@ -338,7 +338,8 @@ class _Turner:
                 trial = tree.with_files({file.path: None})
             else:
                 trial = tree.with_files({file.path: smaller.render()})
-            if _alike(self.analyse(trial), after):
+            left_out = set(ours.environment) - set(smaller.environment) - set(ours.turned)
+            if _alike(self.analyse(trial), after, left_out):
                 return trial
         return tree
 
@@ -366,13 +367,18 @@ def _smaller(ours: DropIn) -> Iterator[DropIn]:
             )
 
 
-def _alike(one: Analysis, other: Analysis) -> bool:
-    """Whether two states are the same to systemd and to the server, with the same text still alive in them."""
+def _alike(one: Analysis, other: Analysis, left_out: set[str]) -> bool:
+    """Whether two states are the same to systemd and to the server, with the same text still alive in them.
+
+    `left_out`: variables that may be missing in `one` if the server gets the same arguments without them.
+    """
     if one.problems or one.launch is None or other.launch is None:
         return False
     raw = [[[w.raw.value for w in c.argv] for c in found.commands] for found in (one, other)]
-    variables = [{n: v.text for n, v in found.variables.items()} for found in (one, other)]
-    return raw[0] == raw[1] and variables[0] == variables[1] and one.launch.argv == other.launch.argv
+    mine, others = ({n: v.text for n, v in found.variables.items()} for found in (one, other))
+    for name in left_out - set(mine):
+        others.pop(name, None)
+    return raw[0] == raw[1] and mine == others and one.launch.argv == other.launch.argv
 
 
 # -- flags -----------------------------------------------------------------------------------------------------------
@@ -406,11 +412,9 @@ class _Flag(_Turner):
             return []
         if isinstance(value, list):
             return value
-        spec = self.table.find(self.name) if self.table else None
-        if spec is not None:
-            several = spec.nargs in ("*", "+") or (str(spec.nargs).isdigit() and int(spec.nargs or 0) > 1)
-        else:
-            several = bool(here) and len(here[-1].values) > 1
+        several = flags.takes_several(self.name, self.table)
+        if self.table is None or self.table.find(self.name) is None:
+            several = several or (bool(here) and len(here[-1].values) > 1)
         if not several or value.lstrip().startswith(("{", "[")):
             return [value]
         try:

@@ -71,17 +71,21 @@ def of_assignment(setting: Assignment, table: Mapping[str, str | None]) -> tuple
             return found, warnings
         if word is None:
             return found, warnings
-        text, unknown = specifiers.expand(word.text, table)
-        warnings += [
-            f"{setting.file}:{setting.line}: what {one} stands for is not known here" for one in unknown
-        ]
+        where = f"{setting.file}:{setting.line_at(word.raw)}"
+        try:
+            text, unknown = specifiers.expand(word.text, table)
+        except specifiers.SpecifierError as error:
+            warnings.append(f"{where}: {error}; systemd ignores the variable")
+            continue
+        warnings += [f"{where}: what {one} stands for is not known here" for one in unknown]
         name, equals, _ = text.value.partition("=")
         if not equals or not NAME.match(name):
-            warnings.append(
-                f"{setting.file}:{setting.line}: {_short(name)} is no NAME=value; systemd ignores it"
-            )
+            warnings.append(f"{where}: {_short(name)} is no NAME=value; systemd ignores it")
             continue
         value = text[len(name) + 1 :]
+        if any("\ud800" <= c <= "\udfff" for c in Word(value, value, ()).value):
+            warnings.append(f"{where}: the value of {name} is not UTF-8; systemd ignores it")
+            continue
         found.append(Variable(name, value, setting.file, setting.line_at(word.raw), "environment", word))
 
 
@@ -188,7 +192,7 @@ def _value(text: Text, at: int) -> tuple[Text, Text, int]:
 
 def read_files(
     tree: Tree,
-    settings: Iterable[tuple[Assignment, Text]],
+    settings: Iterable[tuple[Assignment, str]],
     *,
     modern: bool,
     specific: Callable[[Assignment], bool],
@@ -197,8 +201,7 @@ def read_files(
     found: Environment = {}
     warnings: list[str] = []
     problems: list[str] = []
-    for setting, path_text in settings:
-        path = path_text.value
+    for setting, path in settings:
         optional = path.startswith("-")
         path = path.removeprefix("-")
         where = f"{setting.file}:{setting.line}"
@@ -249,7 +252,10 @@ def unset(environment: Environment, setting: Assignment, table: Mapping[str, str
     """Apply one UnsetEnvironment= line: NAME, or NAME=value for exactly that one."""
     split, _ = words.split(setting.value, layers=("specifiers",))
     for word in split:
-        text, _ = specifiers.expand(word.text, table)
+        try:
+            text, _ = specifiers.expand(word.text, table)
+        except specifiers.SpecifierError:
+            continue
         name, equals, value = text.value.partition("=")
         if name in environment and (not equals or environment[name].value.value == value):
             del environment[name]

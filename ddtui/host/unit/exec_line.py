@@ -55,7 +55,14 @@ def parse(setting: Assignment, table: Mapping[str, str | None]) -> tuple[list[Co
         if first is None:
             return commands, warnings, []
         warnings += _escape_warning(setting, first, unknown)
-        prefixes, path = _prefixes(first, table)
+        prefixes = _prefixes(first.text.value)
+        try:
+            path, missing = specifiers.expand(first.text[len(prefixes) :], table)
+        except specifiers.SpecifierError as error:
+            if "-" in prefixes:
+                return commands, [*warnings, f"{where}: {error}; systemd ignores the command"], []
+            return commands, warnings, [f"{where}: {error}"]
+        warnings += [f"{where}: what {one} stands for is not known here" for one in missing]
         if (problem := _bad_path(path.value)) is not None:
             if "-" in prefixes:
                 return commands, [*warnings, f"{where}: {problem}; systemd ignores it"], []
@@ -87,7 +94,13 @@ def parse(setting: Assignment, table: Mapping[str, str | None]) -> tuple[list[Co
             if word is None:
                 break
             warnings += _escape_warning(setting, word, unknown)
-            text, missing = specifiers.expand(word.text, table)
+            try:
+                text, missing = specifiers.expand(word.text, table)
+            except specifiers.SpecifierError as error:
+                problem = f"{setting.file}:{setting.line_at(word.raw)}: {error}"
+                if "-" in prefixes:
+                    return commands, [*warnings, f"{problem}; systemd ignores the command"], []
+                return commands, warnings, [problem]
             warnings += [f"{where}: what {one} stands for is not known here" for one in missing]
             argv.append(Word(text, word.raw, word.bare))
             end = at
@@ -114,15 +127,16 @@ def _escape_warning(setting: Assignment, word: Word, unknown: bool) -> list[str]
     return [f"{setting.file}:{line}: unknown escape sequence in {word.raw.value}, taken as it stands"]
 
 
-def _prefixes(word: Word, table: Mapping[str, str | None]) -> tuple[str, Text]:
-    """The prefixes, and the path after them with its specifiers replaced."""
-    value, at = word.text.value, 0
-    seen = ""
-    while at < len(value) and value[at] in _PREFIXES and (value[at] not in seen or seen.endswith("!")):
-        seen += value[at]
+def _prefixes(value: str) -> str:
+    """The prefix characters before the path."""
+    at = 0
+    while (
+        at < len(value)
+        and value[at] in _PREFIXES
+        and (value[at] not in value[:at] or value[:at].endswith("!"))
+    ):
         at += 1
-    path, _ = specifiers.expand(word.text[at:], table)
-    return seen, path
+    return value[:at]
 
 
 def _bad_path(path: str) -> str | None:

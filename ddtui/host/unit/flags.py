@@ -22,6 +22,12 @@ _SAME = (
     ("--speculative-draft-model-path", "--speculative-draft-model"),
     ("--speculative-draft-window-size", "--speculative-dflash-draft-window-size"),
 )
+# Flags with several values, by 0.5.11's own --help and parser; used where no table is given
+_SEVERAL = frozenset(
+    "--cuda-graph-bs --piecewise-cuda-graph-tokens --lora-paths --lora-target-modules --encoder-urls --numa-node "
+    "--gc-threshold --log-requests-target --debug-tensor-dump-layers --bucket-time-to-first-token "
+    "--bucket-inter-token-latency --prompt-tokens-buckets --generation-tokens-buckets".split()
+)
 _CANONICAL = {name: names[0] for names in _SAME for name in names}
 
 
@@ -118,6 +124,14 @@ def _raw(text: Text, value: str) -> str:
     return text.value.partition("=")[2] if not text.value.isascii() else value
 
 
+def takes_several(name: str, table: FlagTable | None) -> bool:
+    """Whether a flag takes more than one value."""
+    spec = table.find(name) if table else None
+    if spec is None:
+        return name in _SEVERAL
+    return spec.nargs in ("*", "+") or (str(spec.nargs).isdigit() and int(spec.nargs or 0) > 1)
+
+
 def _most(name: str, table: FlagTable | None) -> int:
     """How many values a flag can take."""
     spec = table.find(name) if table else None
@@ -135,11 +149,6 @@ def values(found: Sequence[Occurrence]) -> dict[str, Value]:
         result.pop(one.name, None)
         result[one.name] = one.value
     return result
-
-
-def in_order(found: Sequence[Occurrence]) -> dict[str, Value]:
-    """The same, at the place of a flag's last occurrence."""
-    return values(found)
 
 
 def repeats(found: Sequence[Occurrence]) -> Mapping[str, tuple[str, ...]]:

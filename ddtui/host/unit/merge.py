@@ -142,14 +142,15 @@ def drop_in_folders(names: tuple[str, ...], folders: tuple[str, ...]) -> list[st
 
 
 def _prefix_names(name: str) -> list[str]:
-    """`a-b@i.service` → itself, its template, `a-@i.service`, … as unit_file_process_dir() goes down."""
+    """`a-b@i.service` → itself, `a-b@.service`, `a-.service`, `a-@i.service`, `a-@.service`: the way down that
+    unit_file_process_dir() takes (a template's own prefix has no `@`; seen on 252)."""
     parts = UnitName(name)
     found = [name]
     if parts.template:
         found += _prefix_names(parts.template)
     before, dash, _ = parts.prefix.rstrip("-").rpartition("-")
     if dash and before:
-        instance = "" if parts.instance is None else f"@{parts.instance}"
+        instance = f"@{parts.instance}" if parts.instance else ""
         found += _prefix_names(f"{before}-{instance}.{parts.suffix}")
     return found
 

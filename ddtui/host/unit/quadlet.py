@@ -77,12 +77,17 @@ def container(
     """The container, its command line with systemd's variables replaced, and warnings."""
     warnings: list[str] = []
 
-    def one(key: str) -> str | None:
-        setting = quadlet.last(key)
-        return specifiers.expand(setting.value, table)[0].value if setting else None
-
     def many(key: str) -> list[str]:
-        return [specifiers.expand(s.value, table)[0].value for s in quadlet.settings(key)]
+        found: list[str] = []
+        for setting in quadlet.settings(key):
+            try:
+                found.append(specifiers.expand(setting.value, table)[0].value)
+            except specifiers.SpecifierError as error:
+                warnings.append(f"{setting.file}:{setting.line}: {error}")
+        return found
+
+    def one(key: str) -> str | None:
+        return next(reversed(many(key)), None)
 
     inside: Environment = {}
     for path in many("EnvironmentFile"):
@@ -104,18 +109,22 @@ def container(
         detached=False,
     )
     argv: list[Word] = []
+    layers = ("variables", "specifiers")
     entrypoint, command = quadlet.last("Entrypoint"), quadlet.last("Exec")
     if entrypoint is not None:
-        text = specifiers.expand(entrypoint.value.within("variables", "specifiers"), table)[0]
-        argv.append(Word(text, entrypoint.value, ("variables", "specifiers")))
-    if command is not None:
-        try:
-            split, escapes = words.split(command.value, layers=("variables", "specifiers"))
-        except words.WordError as error:
-            at = command.value[error.at : error.at + 1]
-            return made, (), [*warnings, f"{command.file}:{command.line_at(at)}: {error}"]
-        warnings += [f"{command.file}:{command.line}: {one_}" for one_ in escapes]
-        argv += [Word(specifiers.expand(w.text, table)[0], w.raw, w.bare) for w in split]
+        argv.append(Word(entrypoint.value.within(*layers), entrypoint.value, layers))
+    try:
+        if command is not None:
+            split, escapes = words.split(command.value, layers=layers)
+            warnings += [f"{command.file}:{command.line}: {one_}" for one_ in escapes]
+            argv += split
+        argv = [Word(specifiers.expand(w.text, table)[0], w.raw, w.bare) for w in argv]
+    except words.WordError as error:
+        assert command is not None
+        at = command.value[error.at : error.at + 1]
+        return made, (), [*warnings, f"{command.file}:{command.line_at(at)}: {error}"]
+    except specifiers.SpecifierError as error:
+        return made, (), [*warnings, f"{quadlet.file.path}: {error}"]
     expanded, surprises = environment.expand_argv(argv, outside)
     return made, tuple(expanded), warnings + [f"{quadlet.file.path}: {s.what}" for s in surprises]
 

@@ -16,6 +16,10 @@ from ddtui.host.unit.text import Text
 _ESCAPE = re.compile(r"\\x([0-9a-fA-F]{2})")
 
 
+class SpecifierError(ValueError):
+    """A specifier that systemd does not know: it then refuses the value."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnitName:
     """The parts of a unit's name: `prefix@instance.suffix`."""
@@ -37,7 +41,7 @@ class UnitName:
     @property
     def instance(self) -> str | None:
         """None: not an instance; "": a template itself."""
-        before, at, instance = self.stem.partition("@")
+        _, at, instance = self.stem.partition("@")
         return instance if at else None
 
     @property
@@ -54,7 +58,7 @@ def unescape_name(escaped: str) -> str:
 
 
 def table(unit: str, scope: str, facts: HostFacts, fragment: str | None = None) -> dict[str, str | None]:
-    """What each specifier stands for in this unit. None: not known here; a letter not in it stays as it is."""
+    """What each specifier stands for in this unit. None: not known here."""
     name = UnitName(unit)
     user = scope == "user"
     home = facts.home if user else "/root"
@@ -84,7 +88,7 @@ def table(unit: str, scope: str, facts: HostFacts, fragment: str | None = None) 
         "g": facts.group if user else "root",
         "G": None if user and facts.gid is None else str(facts.gid if user else 0),
         "h": home,
-        "s": None if user else "/bin/sh",
+        "d": f"/run/credentials/{unit}" if not user else None,
         "t": ("/run/user/" + ("{UID}" if uid is None else str(uid))) if user else "/run",
         "S": under(".local/state" if modern else ".config", "/var/lib"),
         "C": under(".cache", "/var/cache"),
@@ -94,17 +98,24 @@ def table(unit: str, scope: str, facts: HostFacts, fragment: str | None = None) 
         "V": "/var/tmp",
         "H": facts.hostname,
         "l": facts.hostname.partition(".")[0] if facts.hostname else None,
-        "q": facts.hostname,
         "m": facts.machine_id,
         "b": facts.boot_id,
         "v": facts.kernel,
         "a": facts.architecture,
-        **dict.fromkeys("AMBowWdcrRD", None),
+        **dict.fromkeys("AMBowWcrRsq", None),
+        **(
+            {"D": under(".local/share", "/usr/share")}
+            if facts.systemd is None or facts.systemd >= 256
+            else {}
+        ),
     }
 
 
 def expand(text: Text, specifiers: Mapping[str, str | None]) -> tuple[Text, list[str]]:
-    """The value with its specifiers replaced, and those that are not known here (they stay as written)."""
+    """The value with its specifiers replaced, and those that are not known here (they stay as written).
+
+    Raises SpecifierError for a letter or digit that is none; before anything else a `%` is just a `%`.
+    """
     if "%" not in text.value:
         return text, []
     pieces: list[Text] = []
@@ -119,6 +130,10 @@ def expand(text: Text, specifiers: Mapping[str, str | None]) -> tuple[Text, list
         if letter == "%":
             pieces.append(both.becomes("%"))
         elif letter not in specifiers:
+            if letter.isascii() and letter.isalnum():
+                raise SpecifierError(
+                    f"%{letter} is no specifier that systemd knows (a plain % is written %%)"
+                )
             pieces.append(both)
         elif (known := specifiers[letter]) is None:
             pieces.append(both.as_unknown())
