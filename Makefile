@@ -2,6 +2,7 @@
 # make check  format, lint, types, import rules            make wheel  dist/ddtui-*.whl
 
 PYTHON ?= python3
+PYTEST_ARGS ?= -n auto --dist loadfile
 VENV   := .venv
 BIN    := $(VENV)/bin
 

@@ -2,8 +2,8 @@
 
 COMMANDS = frozenset(
     [
-        "console", "demo", "check", "plan", "apply", "rollback", "bench", "logs", "history", "inspect",
-        "doctor", "profiles",
+        "console", "demo", "check", "plan", "apply", "rollback", "bench", "compare", "logs", "history",
+        "inspect", "doctor", "profiles",
     ]
 )  # fmt: skip
 

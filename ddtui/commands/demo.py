@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 
 from ddtui.commands import COMMANDS, ON_PROFILE
@@ -18,9 +19,15 @@ def run(rest: list[str], command: Callable[[list[str], Callable[[str], Profile]]
     elif words[0] not in COMMANDS:
         words = ["console", "demo", *words]
 
-    with launch.start(keep=bool(rest)) as host:
+    starting = launch.Starting(keep=bool(rest))
+    try:
+        if words[0] == "console":
+            importlib.import_module("ddtui.app")  # while the demo host starts
+        host = starting.ready()
 
         def find(name: str) -> Profile:
             return host.profile if name == "demo" else load(name)
 
         return command(words, find)
+    finally:
+        starting.end()
