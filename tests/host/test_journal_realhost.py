@@ -28,7 +28,11 @@ def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_unit(testhost: TestHost, name: str, program: str, *options: str, wait: bool = True) -> str:
-    """A unit that runs a Python program; gives its name."""
+    """A unit that runs a Python program; gives its name.
+
+    It lives a little longer than its last line: journald can only tell the unit of a process that it still finds.
+    """
+    program += "\nimport time\nsys = __import__('sys')\nsys.stdout.flush()\ntime.sleep(0.5)\n"
     words = ["systemd-run", "-q", f"--unit={name}", *(["--wait"] if wait else []), *options]
     testhost.exec(*words, "python3", "-c", program)
     testhost.exec("journalctl", "--sync")
@@ -61,8 +65,12 @@ class Numbers:
                     self.numbers.append(int(entry.text[2:]))
                 self._grew.set()
 
-    async def more(self, count: int, seconds: float = 30.0) -> None:
-        goal = len(self.numbers) + count
+    async def more(self, count: int) -> None:
+        """Wait for so many beyond those that are here."""
+        await self.reach(len(self.numbers) + count)
+
+    async def reach(self, goal: int, seconds: float = 60.0) -> None:
+        """Wait until there are so many."""
         async with asyncio.timeout(seconds):
             while len(self.numbers) < goal:
                 self._grew.clear()
@@ -189,13 +197,13 @@ async def test_following_begins_after_a_cursor_or_with_nothing_old(testhost: Tes
         all_of_it = await journal.read(host, unit, Scope.SYSTEM)
         fourth = next(entry for entry in all_of_it if entry.text == "n 3")
         numbers = Numbers(host, unit, after=fourth.cursor)
-        await numbers.more(6)
+        await numbers.reach(6)
         await numbers.stop()
         assert numbers.numbers == [4, 5, 6, 7, 8, 9]
         fresh = Numbers(host, unit, lines=0)
         testhost.exec("systemd-cat", "-t", "other", "true")
         await off_loop(run_unit, testhost, "c-after", "print('n', 77)")
-        await fresh.more(1)
+        await fresh.reach(1)
         await fresh.stop()
         assert fresh.numbers == [77]
 
@@ -205,7 +213,7 @@ async def test_a_unit_that_has_no_lines_yet_is_followed_from_its_first(testhost:
         numbers = Numbers(host, "c-later.service", lines=10)
         await until(lambda: bool(processes(testhost, "^journalctl.*c-later.*-f")))
         await off_loop(run_unit, testhost, "c-later", "for n in range(5): print('n', n)")
-        await numbers.more(5)
+        await numbers.reach(5)
         await numbers.stop()
         assert numbers.numbers == [0, 1, 2, 3, 4]
 
