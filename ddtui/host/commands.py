@@ -328,8 +328,14 @@ class CommandHost(ABC):
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._over)
         return task
+
+    def _over(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            context = {"message": f"ddtui: host {self.name}", "exception": error, "task": task}
+            task.get_loop().call_exception_handler(context)
 
     async def _converse(
         self,

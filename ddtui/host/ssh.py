@@ -133,15 +133,19 @@ class SshHost(CommandHost):
 
     async def _keep(self) -> None:
         """Watch the link; when it breaks, make it anew."""
-        while True:
-            measuring = self._spawn(self._measure())
-            try:
-                await self._broken.wait()
-            finally:
-                measuring.cancel()
-            await self._drop()
-            if not await self._reconnect():
-                return
+        try:
+            while True:
+                measuring = self._spawn(self._measure())
+                try:
+                    await self._broken.wait()
+                finally:
+                    measuring.cancel()
+                await self._drop()
+                if not await self._reconnect():
+                    return
+        except Exception as error:  # a fault of ours must not leave the link looking alive
+            self._fail(error)
+            raise
 
     async def _reconnect(self) -> bool:
         """Attempts until one succeeds; False when a person has to act."""
