@@ -77,6 +77,15 @@ class Terminal:
         self.stream.feed(_without_what_pyte_cannot_read(data))
         return True
 
+    def settle(self, quiet: float = 0.6, timeout: float = 5.0) -> None:
+        """Read until the screen has not changed for `quiet` seconds (or `timeout` is over)."""
+        end = time.monotonic() + timeout
+        since, before = time.monotonic(), self.text
+        while time.monotonic() < min(end, since + quiet):
+            self.pump(0.1)
+            if self.text != before:
+                since, before = time.monotonic(), self.text
+
     @property
     def text(self) -> str:
         """The screen as it is now, a line per row, without trailing blanks."""
