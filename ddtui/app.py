@@ -19,8 +19,8 @@ from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
 from ddtui import themes
-from ddtui.actions import BY_ID, Where, overlaps
-from ddtui.bindings import bindings
+from ddtui.actions import BY_ID, Where
+from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event
 from ddtui.profile import Profile
 from ddtui.screens.base import ConsoleScreen, Dialog
@@ -63,15 +63,11 @@ class DdtuiApp(App[int]):
         self._now = now
         self._desk: Desk | None = None
         self._cut: str | None = None  # the cut change that was asked about
-        self._last_event: tuple[tuple[str, str], float] = (("", ""), 0.0)
         for theme in themes.THEMES:
             self.register_theme(theme)
         self.theme = themes.DARK.name
         if keymap:
-            problems = overlaps(keymap)
-            if problems:
-                raise ValueError(problems[0])
-            self.set_keymap(dict(keymap))
+            self.set_keymap(checked(keymap))
         if profile is not None:
             self._set_up(profile)
 
@@ -176,6 +172,7 @@ class DdtuiApp(App[int]):
             await desk.connect(OperatorAsker(self.ask))
         except Exception as error:
             log.warning("no connection", exc_info=error)
+            desk.refused(error)
             screen.fail(error)
             return
         self.spawn("probe", desk.watch())
@@ -197,9 +194,6 @@ class DdtuiApp(App[int]):
 
     def _event(self, event: Event) -> None:
         log.info("%s: %s", event.title, event.text)
-        if (event.title, event.text) == self._last_event[0] and event.at - self._last_event[1] < 5:
-            return
-        self._last_event = ((event.title, event.text), event.at)
         timeout = 10 if event.severity == "error" else 5
         self.notify(event.text, title=event.title, severity=event.severity, timeout=timeout, markup=False)
 

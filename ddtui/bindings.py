@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from textual.binding import Binding, BindingType
 
-from ddtui.actions import Action, Where, own
+from ddtui.actions import Action, Where, overlaps, own
 
 
 def binding(action: Action) -> Binding:
@@ -24,6 +24,14 @@ def binding(action: Action) -> Binding:
 def bindings(place: Where) -> list[BindingType]:
     """The bindings of one place."""
     return [binding(action) for action in own(place)]
+
+
+def checked(keymap: Mapping[str, str]) -> dict[str, str]:
+    """The user's keymap. Raises ValueError with a sentence if it names no action or takes a key twice."""
+    problems = overlaps(keymap)
+    if problems:
+        raise ValueError(problems[0])
+    return dict(keymap)
 
 
 def of(actions: Iterable[Action]) -> list[BindingType]:

@@ -16,7 +16,15 @@ from typing import Literal, TypeVar, cast
 
 from ddtui.actions import Action, why_not
 from ddtui.bench.model import Burst, BurstSpec, BurstState
-from ddtui.host.base import Asker, Link, LinkState, LoggedCommand, NotPermitted
+from ddtui.host.base import (
+    Asker,
+    HostKeyRefused,
+    Link,
+    LinkState,
+    LoggedCommand,
+    NotAuthenticated,
+    NotPermitted,
+)
 from ddtui.profile import Knob, KnobKind, Profile
 from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import Op, Phase, Progress, Turn
@@ -25,6 +33,7 @@ from ddtui.widgets.journal_store import JournalStore
 
 T = TypeVar("T")
 AGAIN = 3.0  # seconds before something that ended is begun again
+QUIET = 10.0  # seconds in which the same event is not told again
 KEPT_COMMANDS = 2000
 KEPT_BURSTS = 50
 
@@ -93,10 +102,15 @@ class Desk:
             self.changed(view)
 
     def tell(self, severity: Literal["information", "warning", "error"], title: str, text: str) -> None:
-        """An event: kept, and told once."""
+        """An event: kept, and told; the same one again and again is told once in a while."""
         event = Event(severity, title, text, self.now())
+        again = any(
+            (title, text) == (other.title, other.text) and event.at - other.at < QUIET
+            for other in self.events
+        )
         self.events.append(event)
-        self.happened(event)
+        if not again:
+            self.happened(event)
 
     def mark(self, text: str) -> None:
         """A line of ddtui's own in the journal."""
@@ -160,6 +174,15 @@ class Desk:
 
     async def connect(self, asker: Asker) -> None:
         await self.session.connect(asker)
+
+    def refused(self, error: Exception) -> None:
+        """No connection came about: nothing on the screen may say that one is coming."""
+        link = self.view.tune.link
+        if link.state in (LinkState.CONNECTING, LinkState.RETRYING):
+            final = isinstance(error, (NotAuthenticated, HostKeyRefused))
+            state = LinkState.REFUSED if final else LinkState.LOST
+            link = replace(link, state=state, message=said(error), since=self.now())
+            self.publish(replace(self.view, tune=replace(self.view.tune, link=link)))
 
     async def watch(self) -> None:
         """Keep reading until cancelled. What fails is told, and tried again."""

@@ -148,6 +148,12 @@ class View:
         return next((b for b in self.bursts if b.state in RUNNING), None)
 
     @property
+    def possible(self) -> tuple[object, ...]:
+        """What decides which actions can be done now."""
+        bursting = self.burst is not None
+        return self.connected, self.tune.read_only, self.changing, bursting, bool(self.turns)
+
+    @property
     def overlay(self) -> tuple[Burst | None, Burst | None]:
         """The bursts to draw over each other: the step before (A) and the newest step (B)."""
         with_points = [burst for burst in self.bursts if burst.points]

@@ -64,6 +64,7 @@ class ConsoleScreen(Screen[None]):
         super().__init__()
         self.desk = desk
         self._composed = False
+        self._possible: object = None  # what the footer's greys rest on
         self.knob_actions = knob_actions(desk.view.profile.knobs) if self.KNOB_KEYS else ()
         bindings = of(self.knob_actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings)])
@@ -101,7 +102,10 @@ class ConsoleScreen(Screen[None]):
             for panel in self.query(ChangePanel):
                 panel.show(view.change, hidden=self.change_hidden)
             self.show_view(view)
-            self.query_one(KeyBar).refresh()
+            possible = view.possible
+            if possible != self._possible:
+                self._possible = possible
+                self.query_one(KeyBar).refresh()
 
     def watch_change_hidden(self) -> None:
         self.present(self.desk.view)

@@ -8,7 +8,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 from textual.widgets.option_list import Option
 
 from ddtui.actions import Where
@@ -20,6 +19,7 @@ from ddtui.widgets.chart_pane import burst_line
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.pane_tabs import PaneRow
+from ddtui.widgets.words_view import Words
 from ddtui.words import cut, number, time_of_day, tokens
 
 STATE_LOOK: dict[BurstState, tuple[str, str]] = {
@@ -53,7 +53,7 @@ class PointTable(Pane):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll():
-            yield Static(id="point-lines", markup=False)
+            yield Words(id="point-lines")
 
     def show(self, burst: Burst | None) -> None:
         self._burst = burst
@@ -63,13 +63,13 @@ class PointTable(Pane):
         self._draw()
 
     def _draw(self) -> None:
-        burst, lines = self._burst, self.query_one("#point-lines", Static)
+        burst, lines = self._burst, self.query_one("#point-lines", Words)
         if burst is None:
-            lines.update(Content.styled("no burst yet: x measures this step", "$muted"))
+            lines.show(Content.styled("no burst yet: x measures this step", "$muted"))
             return
         self.set_title(f"Burst {burst.id}")
         self.set_state("simulated" if burst.simulated else "")
-        lines.update(point_lines(burst, max(30, self.content_size.width - 1)))
+        lines.show(point_lines(burst, max(30, self.content_size.width - 1)))
 
 
 class BurstsScreen(ConsoleScreen):

@@ -16,6 +16,7 @@ from ddtui.desk import Desk
 from ddtui.host.base import HostError, LinkState
 from ddtui.screens.base import ConsoleScreen
 from ddtui.view import View
+from ddtui.widgets.words_view import Words
 from ddtui.words import clock
 
 SPINNER = "◐◓◑◒"
@@ -51,7 +52,7 @@ class ConnectScreen(ConsoleScreen):
     def body(self) -> ComposeResult:
         with Container(id="connect"), Vertical(id="connect-box"):
             yield Static(Content(LOGO), id="logo", markup=False)
-            yield Static(id="connect-lines", markup=False)
+            yield Words(id="connect-lines")
 
     def fail(self, error: Exception | None) -> None:
         """Show why there is no connection; None: it is being tried again."""
@@ -71,7 +72,7 @@ class ConnectScreen(ConsoleScreen):
         spinner = SPINNER[self._spins % len(SPINNER)]
         waited = self.desk.now() - view.tune.link.since
         lines = connect_lines(view, self.failure, spinner, waited)
-        self.query_one("#connect-lines", Static).update(lines)
+        self.query_one("#connect-lines", Words).show(lines)
 
     def actions_here(self) -> tuple[Action, ...]:
         return tuple(action for action in super().actions_here() if action.id in HERE)

@@ -7,11 +7,11 @@ import textwrap
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from ddtui.tuning.model import Phase
 from ddtui.view import ChangeView
 from ddtui.widgets.progress_bar import bar
+from ddtui.widgets.words_view import Words
 from ddtui.words import STATUS_LOOK, clock, cut
 
 STAGES: tuple[tuple[str, frozenset[Phase]], ...] = (
@@ -43,7 +43,6 @@ class ChangePanel(VerticalScroll):
         &.-good { border-left: thick $success; }
         &.-bad { border-left: thick $error; }
         &.-warn { border-left: thick $warning; }
-        Static { height: auto; }
     }
     """
 
@@ -52,9 +51,11 @@ class ChangePanel(VerticalScroll):
         self._change: ChangeView | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(markup=False)
+        yield Words()
 
     def show(self, change: ChangeView | None, *, hidden: bool) -> None:
+        if change is self._change and hidden is not self.has_class("-shown"):
+            return
         self._change = change
         self.set_class(change is not None and not hidden, "-shown")
         phase = change.progress.phase if change is not None else None
@@ -69,7 +70,7 @@ class ChangePanel(VerticalScroll):
     def _draw(self) -> None:
         if self._change is not None:
             width = max(20, self.scrollable_content_region.width)
-            self.query_one(Static).update(panel(self._change, width))
+            self.query_one(Words).show(panel(self._change, width))
 
 
 def panel(change: ChangeView, width: int) -> Content:

@@ -8,7 +8,6 @@ from typing import ClassVar, Literal
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widgets import Static
 
 from ddtui.actions import Where
 from ddtui.bench.model import Burst, BurstState
@@ -18,6 +17,7 @@ from ddtui.widgets import chart_data
 from ddtui.widgets.chart import Chart
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.progress_bar import bar
+from ddtui.widgets.words_view import Words
 from ddtui.words import cut, tokens
 
 Kind = Literal["rate", "accept"]
@@ -45,7 +45,7 @@ class ChartPane(Pane):
 
     def compose(self) -> ComposeResult:
         yield Chart("no burst yet\nx measures this step")
-        yield Static(classes="burst-line", markup=False)
+        yield Words(classes="burst-line")
 
     def show(self, view: View) -> None:
         self._view = view
@@ -92,13 +92,13 @@ class ChartPane(Pane):
         self._draw_burst(view.bursts[0] if view.bursts else None)
 
     def _draw_burst(self, burst: Burst | None) -> None:
-        line = self.query_one(".burst-line", Static)
+        line = self.query_one(".burst-line", Words)
         shown = (
             self.kind == "rate" and burst is not None and (burst.state in RUNNING or burst.state in FAILED)
         )
         line.set_class(shown, "-shown")
         if shown and burst is not None:
-            line.update(burst_line(burst, max(10, self.content_size.width)))
+            line.show(burst_line(burst, max(10, self.content_size.width)))
 
     def on_chart_read(self, event: Chart.Read) -> None:
         event.stop()

@@ -5,10 +5,10 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from ddtui.view import DrafterView, Fact
 from ddtui.widgets.pane import Pane
+from ddtui.widgets.words_view import Words
 from ddtui.words import cut, cut_left, time_of_day
 
 
@@ -21,7 +21,7 @@ class DrafterPane(Pane):
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="drafter-scroll"):
-            yield Static(id="drafter-facts", markup=False)
+            yield Words(id="drafter-facts")
 
     def show(self, drafter: DrafterView) -> None:
         self._drafter = drafter
@@ -32,7 +32,7 @@ class DrafterPane(Pane):
 
     def _draw(self) -> None:
         room = max(20, self.content_size.width - 1)
-        self.query_one("#drafter-facts", Static).update(facts(self._drafter, room))
+        self.query_one("#drafter-facts", Words).show(facts(self._drafter, room))
         read_at = self._drafter.read_at
         self.set_state(f"read {time_of_day(read_at)}" if read_at else "")
 

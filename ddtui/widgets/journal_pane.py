@@ -19,6 +19,7 @@ from ddtui.widgets.decode_strip import DecodeStrip
 from ddtui.widgets.journal_store import FilterError, JournalStore, Level, parse_filter
 from ddtui.widgets.journal_view import JournalView
 from ddtui.widgets.pane import Pane
+from ddtui.widgets.words_view import Words
 
 LEVEL_ORDER = (Level.DEBUG, Level.INFO, Level.WARNING, Level.ERROR)
 LEVEL_WORDS = {
@@ -73,7 +74,7 @@ class JournalPane(Pane):
                 compact=True,
                 suggester=SuggestFromList([">=warning", ">=error", "!Decode", "accept"]),
             )
-            yield Static(id="filter-word", markup=False)
+            yield Words(id="filter-word")
 
     @property
     def view(self) -> JournalView:
@@ -101,12 +102,12 @@ class JournalPane(Pane):
         self.set_class(bool(self.query_one(FilterInput).value), "-filtering")
 
     def _apply_filter(self) -> None:
-        word = self.query_one("#filter-word", Static)
+        word = self.query_one("#filter-word", Words)
         try:
             wanted = parse_filter(self.query_one(FilterInput).value, self._level)
         except FilterError as error:
             word.add_class("-bad")
-            word.update(Content(str(error)))
+            word.show(Content(str(error)))
             return
         word.remove_class("-bad")
         if wanted != self.view.filter:
@@ -142,14 +143,14 @@ class JournalPane(Pane):
             state = f"{LEVEL_WORDS[self._level]}   {state}"
         self.set_state(state)
         if not view.filter.searching:
-            self.query_one("#filter-word", Static).update(Content(""))
+            self.query_one("#filter-word", Words).show(Content(""))
             return
         at = view.position
         count = f"{len(view.matches):,}{'+' if view.scanning else ''} of {len(self._store):,}"
         words = [f"match {at} of {len(view.matches):,}" if at is not None else count]
         if not view.only_matches:
             words.append("all lines")
-        self.query_one("#filter-word", Static).update(Content("  ".join(words)))
+        self.query_one("#filter-word", Words).show(Content("  ".join(words)))
 
     # keys
 

@@ -17,6 +17,7 @@ from textual.geometry import Region, Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from ddtui.messages import JournalChanged
 from ddtui.widgets.journal_store import Filter, JournalStore, Level
@@ -171,7 +172,7 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
             rows, width = self.count, GUTTER + min(self._widest, LONGEST)
         self._moving = True
         try:
-            self.virtual_size = Size(width, rows)
+            self._set_size(Size(width, rows))
             if self.following:
                 self._jump(self.max_scroll_y)
             elif dropped:
@@ -181,6 +182,14 @@ class JournalView(ScrollView, can_focus=True, inherit_bindings=False):
         self.refresh()
         self.call_after_refresh(self._settle_scrollbar)  # it may have come into being just now
         self.post_message(JournalChanged())
+
+    def _set_size(self, size: Size) -> None:
+        """The virtual size, without a layout of the whole screen for every line that comes."""
+        if self.show_vertical_scrollbar and size.height > self.scrollable_content_region.height:
+            self.set_reactive(Widget.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = size.height
+        else:
+            self.virtual_size = size
 
     def _settle_scrollbar(self) -> None:
         if self.show_vertical_scrollbar:

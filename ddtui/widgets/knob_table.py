@@ -34,7 +34,7 @@ class KnobTable(Widget, can_focus=True):
     KnobTable { height: auto; }
     """
 
-    view: reactive[View | None] = reactive(None, layout=True)
+    view: reactive[View | None] = reactive(None)
     cursor: reactive[int] = reactive(0)
 
     class CursorMoved(Message):
@@ -54,6 +54,10 @@ class KnobTable(Widget, can_focus=True):
         for index, row in enumerate(self.rows):
             if row.name == name:
                 self.cursor = index
+
+    def watch_view(self, before: View | None, view: View | None) -> None:
+        if before is None or view is None or len(before.tune.knobs) != len(view.tune.knobs):
+            self.refresh(layout=True)
 
     def validate_cursor(self, cursor: int) -> int:
         return max(0, min(cursor, len(self.rows) - 1))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -60,7 +58,6 @@ class PaneRow(Vertical):
         &.-tabbed > Horizontal > Pane.-current { display: block; }
     }
     """
-    COMPONENT_CLASSES: ClassVar[set[str]] = set()
 
     def __init__(self, *panes: Pane, id: str) -> None:
         super().__init__(id=id)

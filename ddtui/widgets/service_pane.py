@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ddtui.messages import KnobEdit
@@ -13,6 +13,7 @@ from ddtui.view import FlagRow, View
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane import Pane
+from ddtui.widgets.words_view import Words
 from ddtui.words import cut
 
 
@@ -36,19 +37,22 @@ class ServicePane(Pane):
         self._flags_width = 0
 
     def compose(self) -> ComposeResult:
-        yield Static(id="service-word", markup=False)
+        yield Words(id="service-word")
         yield KnobTable(id="knobs")
-        yield Static(id="flags-head", markup=False)
+        yield Words(id="flags-head")
         yield Choices(id="flags")
 
     def show(self, view: View) -> None:
         self._view = view
         service = view.tune.service
         words = [word for word in (service.problem, *service.warnings) if word]
-        word = self.query_one("#service-word", Static)
+        word = self.query_one("#service-word", Words)
         word.set_class(bool(words), "-shown")
-        word.update(Content("\n".join(f"! {text}" for text in words)))
-        self.query_one(KnobTable).view = view
+        word.show(Content("\n".join(f"! {text}" for text in words)))
+        table = self.query_one(KnobTable)
+        shown = table.view
+        if shown is None or (shown.tune.knobs, shown.turns) != (view.tune.knobs, view.turns):
+            table.view = view
         self._draw_flags()
         self._draw_state()
 
@@ -65,7 +69,7 @@ class ServicePane(Pane):
             return
         self._flags, self._flags_width = flags, width
         head = f"all flags ({len(flags)})" if flags else "flags: not read yet"
-        self.query_one("#flags-head", Static).update(Content(head))
+        self.query_one("#flags-head", Words).show(Content(head))
         options = self.query_one("#flags", OptionList)
         kept = options.highlighted
         name = min(max((len(row.flag) - 2 for row in flags), default=0), max(12, width // 2))
