@@ -44,8 +44,7 @@ async def apply(
 ) -> AsyncIterator[Progress]:
     """Carry the plan out. The last Progress has a final phase.
 
-    Raises PlanError for a plan with problems, StalePlan, Locked, NotPermitted, HostError; then nothing was
-    changed.
+    Raises PlanError for a plan with problems, StalePlan, Locked, NotPermitted, HostError: nothing changed.
     `ask_kill` is asked when the old server does not stop within the profile's limit; without it, systemd's
     own limit is waited for. `held`: a lock that the caller (a sweep) already has. `take_over`: the token of a
     stale lock. Closing the iterator leaves the change where it is: `pending` finds it.
@@ -84,8 +83,7 @@ async def restart(
 
 
 async def pending(ctx: Tuning) -> Pending | None:
-    """The change that was cut and is neither finished nor undone; None: all is done, or somebody works on it
-    now."""
+    """The change that was cut and is neither finished nor undone. None: none, or it is being made."""
     where = await place.find(ctx)
     if not where.exists:
         return None
@@ -116,8 +114,7 @@ async def resume(
     ask_kill: AskKill | None = None,
     take_over: str | None = None,
 ) -> AsyncIterator[Progress]:
-    """Finish a cut change, or undo it; one that was being rolled back can only be undone. As `apply`
-    otherwise."""
+    """Finish a cut change, or undo it; one that was being rolled back is only undone. Raises as `apply`."""
     ctx.must_write()
     undo = undo or cut.record.phase is Phase.ROLLING_BACK
 

@@ -16,8 +16,7 @@ CONTEXT = 3  # lines
 
 
 def of(edits: Sequence[FileEdit]) -> str:
-    """One unified diff of all edits. A secret that stays the same reads "(unchanged secret)", a changed one
-    its mask."""
+    """One unified diff of all edits. A secret that stays reads "(unchanged secret)"."""
     return "".join(one(edit) for edit in edits)
 
 

@@ -1,8 +1,7 @@
 """What ddtui needs on a host, what is missing, and the lines that grant it.
 
 Commands: `id`, `systemctl --version`, `PROGRAM --version` for each tool, `stat -L -c %n -- FILE…`,
-`sudo -n -l -- COMMAND…` (which runs nothing), `loginctl show-user USER -p Linger --value`, and what a survey
-takes.
+`sudo -n -l -- COMMAND…` (which runs nothing), `loginctl show-user --value -p Linger USER`, and a survey's.
 """
 
 from __future__ import annotations
@@ -59,8 +58,7 @@ class Diagnosis:
 
 
 async def examine(ctx: Tuning) -> Diagnosis:
-    """Look at link, rights, tools, journal and versions. Changes nothing; a failure is a check that says
-    so."""
+    """Look at link, rights, tools, journal, versions. Changes nothing; a failure is a check that says so."""
     checks = [_link(ctx), *_ssh_config(ctx)]
     try:
         tools, survey = await asyncio.gather(_tools(ctx), surveys.read(ctx))
@@ -265,8 +263,7 @@ async def _user(ctx: Tuning) -> str:
 
 
 def needed(ctx: Tuning, survey: Survey) -> list[tuple[str, tuple[str, ...]]]:
-    """(purpose, command) for everything that a change runs as root, with the drop-in that ddtui would
-    write."""
+    """(purpose, command) for everything that a change runs as root, with ddtui's own drop-in."""
     unit = ctx.unit
     drop_in = drop_in_of(ctx, survey)
     folder = drop_in.rpartition("/")[0]
@@ -293,8 +290,7 @@ def drop_in_of(ctx: Tuning, survey: Survey) -> str:
 
 
 async def _sudoers(ctx: Tuning, survey: Survey) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Exact lines for sudoers: full, and least (flags in a file that the group owns). No wildcard, full
-    names."""
+    """Exact lines for sudoers: full, and least (flags in a file that the group owns). No wildcards."""
     if not ctx.root or ctx.service.scope is not Scope.SYSTEM:
         return (), ()
     commands = [argv for _, argv in needed(ctx, survey)]

@@ -1,5 +1,4 @@
-"""Whether a server can start: nothing of the old one is left, the port is free, the GPUs have their memory
-back.
+"""Whether a server can start: nothing of the old one is left, the port is free, GPU memory is back.
 
 Commands: `cat -- /sys/fs/cgroup/…/cgroup.procs`, `ss -ltnH`, host/gpu's nvidia-smi.
 """

@@ -62,8 +62,7 @@ def counted(ctx: Tuning) -> tuple[Tuning, Counted]:
 
 
 async def _layer(layer: Layer, act: Callable[[], Awaitable[T]]) -> Reading[T]:
-    """What `act` gives as that layer's reading; its failure is the layer's own. Only a lost link is
-    raised."""
+    """What `act` gives as that layer's reading; its failure is the layer's own. A lost link is raised."""
     try:
         value = await act()
     except (LinkLost, Unreachable):
@@ -185,8 +184,7 @@ def parse_stat(done: Completed, paths: Sequence[str]) -> dict[str, float]:
 
 
 async def read_service(ctx: Tuning, survey: Survey) -> Survey:
-    """The survey with systemd's status, the unit and the process. Raises HostError when the host cannot be
-    reached."""
+    """The survey with systemd's status, the unit and the process. Raises what the link raises."""
     knobs = tuple(knob.flag for knob in ctx.profile.knobs if knob.flag)
     now = time.time()
     try:

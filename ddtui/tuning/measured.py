@@ -1,8 +1,7 @@
 """What bursts showed: accept length and time per step against context. Evidence, never a proof by itself.
 
 A window that is in force keeps the draft's time per step flat beyond the window; one that is not lets it
-grow. A window-trained drafter that sees more than its window loses acceptance there. But both can have other
-causes.
+grow. A drafter trained with one that sees more loses acceptance there. Both may have other causes.
 """
 
 from __future__ import annotations

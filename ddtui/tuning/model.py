@@ -120,8 +120,7 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class FileTrace:
-    """What a change did to one file, by hashes; the contents are kept on the host, with the file's own
-    rights."""
+    """What a change did to one file, by hashes. The contents are kept on the host, with the file's mode."""
 
     path: str
     before: str | None  # sha256; None: it did not exist
@@ -135,7 +134,7 @@ class Fingerprint:
     """What must not have moved between plan and apply."""
 
     files: Mapping[str, str]  # path -> sha256 of its content, "" if absent
-    invocation: str  # systemd's InvocationID
+    invocation: str  # systemd's InvocationID; "": the service is in a crash loop, and has many
     engine: str  # version and install path
 
 

@@ -1,5 +1,4 @@
-"""What the unit will say after a change: the host room's pure code, run until it wants no more of the host's
-files."""
+"""What the unit will say after a change: the host room's pure code, fed until it wants no more files."""
 
 from __future__ import annotations
 
@@ -31,8 +30,7 @@ async def of_turns(
 
 
 async def of_files(host: Host, service: ServiceReading, contents: Mapping[str, bytes | None]) -> UnitReading:
-    """The unit as it reads once these files have these contents. Raises CommandFailed if systemd would refuse
-    it."""
+    """The unit as it reads once these files have these contents. CommandFailed if it cannot be read."""
     unit = service.unit
     assert unit is not None
     try:

@@ -1,5 +1,4 @@
-"""Knobs → plan: the exact diff and commands, what it interrupts, and what must not have moved at its
-apply."""
+"""Knobs → plan: the exact diff and commands, what it interrupts, and what must not move before its apply."""
 
 from __future__ import annotations
 
@@ -111,7 +110,7 @@ async def complete(
         argv_after=argv_after,
         commands=commands(ctx, edits),
         diff=diff.of(edits),
-        fingerprint=fingerprint(service, survey.engine.value),
+        fingerprint=fingerprint(service, survey.engine.value, settled=survey.server.value is not None),
         interrupts=interrupts,
         last_starts=last_starts(ctx),
         problems=tuple(dict.fromkeys(problems)),
@@ -145,13 +144,13 @@ async def check_fresh(ctx: Tuning, plan: Plan) -> None:
     """Raises StalePlan if a file, the running invocation or the engine moved since the plan was made."""
     survey = await surveys.read(ctx, only={Layer.UNIT, Layer.PROCESS, Layer.ENGINE})
     service, _ = changeable(survey)
-    now, then = fingerprint(service, survey.engine.value), plan.fingerprint
+    now, then = fingerprint(service, survey.engine.value, settled=True), plan.fingerprint
     for path in sorted({*now.files, *then.files}):
         before, after = then.files.get(path, ""), now.files.get(path, "")
         if before != after:
             what = "is new" if not before else "is gone" if not after else "was changed"
             raise StalePlan(f"the plan is stale: {path} {what} since it was made", "plan anew")
-    if now.invocation != then.invocation:
+    if then.invocation not in (now.invocation, ""):
         raise StalePlan("the plan is stale: the service was started anew since it was made", "plan anew")
     if now.engine != then.engine:
         raise StalePlan(
@@ -286,8 +285,11 @@ def _broken(
     )
 
 
-def fingerprint(service: ServiceReading, engine: Installation | None) -> Fingerprint:
-    """What must not move between plan and apply."""
+def fingerprint(service: ServiceReading, engine: Installation | None, *, settled: bool) -> Fingerprint:
+    """What must not move between plan and apply. `settled`: the server answers, so its invocation is to stay.
+
+    A server that dies and is started by systemd again and again has another one at every look.
+    """
     known = service.tree.known_files()
     rests_on = service.unit.files if service.unit else ()
     files = {
@@ -296,7 +298,9 @@ def fingerprint(service: ServiceReading, engine: Installation | None) -> Fingerp
         if (content := known.get(path)) is not None
     }
     name = f"{engine.version} in {engine.location}, {engine.digest[:12]}" if engine else ""
-    return Fingerprint(files, service.status.invocation_id, name)
+    status = service.status
+    looping = status.sub_state == "auto-restart" or (status.n_restarts > 0 and not settled)
+    return Fingerprint(files, "" if looping else status.invocation_id, name)
 
 
 def commands(ctx: Tuning, edits: Sequence[FileEdit]) -> tuple[tuple[str, ...], ...]:

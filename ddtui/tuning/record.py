@@ -1,5 +1,4 @@
-"""The change record on the host: written before each step, so that any console can finish or undo what was
-cut.
+"""The change record on the host: written before each step, so that any console can finish or undo a cut one.
 
 `changes.jsonl` has a JSON object a line: the change whole when it begins, then each phase it enters. Lines
 only ever get added; a line that a cut left half is passed over. Values of secrets are not in it. The contents
@@ -31,6 +30,7 @@ from ddtui.tuning.steady import demand, steadily
 
 SCHEMA = "ddtui/change/1"
 FILE = "changes.jsonl"
+UNKNOWN_MODE = "600"  # of a file whose own mode could not be read
 
 
 def new_id(now: float | None = None) -> str:
@@ -81,15 +81,17 @@ async def keep_files(ctx: Tuning, where: Place, record: ChangeRecord, edits: Seq
     folder = where / record.id
     made = await ctx.host.run(("mkdir", "-p", "--", folder), sudo=where.sudo)
     demand(made, f"{folder} cannot be made")
-    sources = [edit.path if edit.before is not None else edit.like or edit.path for edit in edits]
-    looked = await ctx.host.batch([Command(("stat", "-L", "-c", "%a", "--", source)) for source in sources])
-    for number, (edit, mode) in enumerate(zip(edits, looked, strict=True)):
+    models = [edit.path if edit.before is not None else edit.like for edit in edits]
+    looks = [Command(("stat", "-L", "-c", "%a", "--", model)) for model in models if model]
+    modes = (
+        {done.argv[-1]: done.out.strip() for done in await ctx.host.batch(looks) if done.ok} if looks else {}
+    )
+    for number, (edit, model) in enumerate(zip(edits, models, strict=True)):
+        mode = modes.get(model, UNKNOWN_MODE) if model else files.NEW_MODE
         for name, content in (("before", edit.before), ("after", edit.after)):
             if content is not None:
                 path = f"{folder}/{number}.{name}"
-                await files.write_atomically(
-                    ctx.host, path, content, sudo=where.sudo, mode=mode.out.strip() if mode.ok else "600"
-                )
+                await files.write_atomically(ctx.host, path, content, sudo=where.sudo, mode=mode)
 
 
 async def kept_edits(ctx: Tuning, where: Place, record: ChangeRecord) -> tuple[FileEdit, ...]:

@@ -167,8 +167,7 @@ class Run:
         edits: Sequence[FileEdit],
         change: Callable[[FileEdit], tuple[bytes | None, bytes | None]],
     ) -> None:
-        """Bring every file from one content to the other, by rename. A file that is neither is left alone:
-        ByHand."""
+        """Bring every file from one content to the other, by rename. Raises ByHand where it is neither."""
         host = self.ctx.host
         paths = [edit.path for edit in edits]
         sudo = await steadily(host, lambda: self._sudo(paths), lost=self._lost)
@@ -448,8 +447,7 @@ class Run:
     # the local history
 
     def _keep(self, entry: ChangeRecord, survey: Survey | None = None) -> int | None:
-        """Keep the change in the local history; the number of the step it led to. A failing history stops
-        nothing."""
+        """Keep the change in the local history; the step it led to. A failing history stops nothing."""
         history = self.ctx.history
         if history is None:
             return None

@@ -70,8 +70,7 @@ def judge_turn(survey: Survey, profile: Profile, turn: Turn) -> Verdict:
 
 
 def runs_as(survey: Survey, argv: Sequence[str]) -> Verdict | None:
-    """Whether the running process has these arguments, secrets masked, and no others. None: it cannot be
-    read."""
+    """Whether the running process has these arguments, secrets masked, and no others. None: not known."""
     process, running = survey.process.value, said.resolved(survey)
     if process is None or running is None:
         return None

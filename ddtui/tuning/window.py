@@ -42,8 +42,7 @@ BURSTS = "a burst at a context below the window and one far above it"
 
 
 def layers(survey: Survey, profile: Profile) -> Verdict | None:
-    """Are the drafter's own sliding layers honoured? None: no drafter is in use, or it has no window at
-    all."""
+    """Are the drafter's own sliding layers honoured? None: no drafter is used, or it has no window."""
     if not _drafts(survey):
         return None
     drafter, engine = survey.drafter.value, survey.engine.value
@@ -185,8 +184,7 @@ def flag(survey: Survey, profile: Profile) -> Verdict | None:
 
 
 def _without(survey: Survey, profile: Profile, verdict: Judge) -> Verdict:
-    """The flag is not given: nothing limits every layer. What the config and the code make of it decides the
-    words."""
+    """The flag is not given: nothing limits every layer, whatever config and code make of the others."""
     journal, drafter, engine = survey.journal.value, survey.drafter.value, survey.engine.value
     if journal and journal.draft_window is not None and journal.compact_cache:
         return verdict(
@@ -295,8 +293,7 @@ def _runner_line(survey: Survey) -> Evidence:
 
 
 def _flag_lines(survey: Survey, profile: Profile) -> list[Evidence]:
-    """What the layers say of the flag, as evidence for the layers' question: nothing else limits them
-    either."""
+    """What is said of the flag, as evidence on the layers: nothing else limits them either."""
     name = flag_name(survey, profile)
     words = [said.by_unit(survey, name), said.by_process(survey, name), said.by_server(survey, name)]
     return [*(word.evidence for word in words if word.text), _runner_line(survey)]
