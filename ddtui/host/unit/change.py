@@ -20,7 +20,7 @@ from ddtui.host.unit.flags import FlagTable, Occurrence
 from ddtui.host.unit.read import UnitReading
 from ddtui.host.unit.specifiers import UnitName
 from ddtui.host.unit.syntax import Assignment
-from ddtui.host.unit.text import Text, Word
+from ddtui.host.unit.text import Region, Text, Word
 from ddtui.host.unit.tree import Tree
 from ddtui.host.unit.words import UnfitValue, quote
 
@@ -261,15 +261,19 @@ class _Turner:
         return self.with_ours(tree, ours)
 
     def setting(self, change: Replacement) -> Assignment | None:
-        """The unit file's assignment that a replacement falls into."""
+        """The unit file's assignment that a replacement falls into (what it tidies may reach beyond).
+
+        Raises UnfitValue for another part of a unit file: those are never edited.
+        """
         for file in self.found.merged.files:
             if file.path != change.file:
                 continue
             for setting in file.assignments:
                 first = setting.value.marks[0] if setting.value.marks else None
                 last = setting.value.marks[-1] if setting.value.marks else None
-                if first and last and first.start <= change.start and change.end <= last.end:
+                if first and last and first.start <= change.start <= last.end:
                     return setting
+            raise UnfitValue("it stands in no setting of the unit")
         return None
 
     def overridden(self, ours: DropIn, setting: Assignment, changes: list[Replacement]) -> DropIn:
@@ -451,7 +455,7 @@ class _Flag(_Turner):
     def removals(self, words: Sequence[Word]) -> list[Replacement]:
         """Words go. In a config file the whole entry goes with its flag."""
         entries = [w.place for w in words if w.style == "entry"]
-        inside = [
+        kept = [
             w
             for w in words
             if w.style == "entry"
@@ -459,7 +463,18 @@ class _Flag(_Turner):
                 e and (p := w.place) and e.file == p.file and e.start <= p.start < e.end for e in entries
             )
         ]
-        return edit.remove(self.tree, inside)
+        return edit.remove(self.tree, [(self.to_remove(word, words), word.style) for word in kept])
+
+    def to_remove(self, word: Word, words: Sequence[Word]) -> Region:
+        """Of the value of a variable: the variable's name, if all of its words go, else the word in its value."""
+        standing, place = word.standing, word.place
+        if standing is not None and standing != place:
+            siblings = [w for w in self.found.words if w.standing == standing]
+            if all(any(w is one for one in words) for w in siblings):
+                return standing
+        if place is None or not place.file:
+            raise UnfitValue("it is pieced together from several places")
+        return place
 
     def replaced(self, here: Sequence[Occurrence], values: list[str]) -> Tree:
         last, others = here[-1], here[:-1]
@@ -490,8 +505,8 @@ class _Flag(_Turner):
         if self.alone(text):
             if (name := self.default_name(text)) is not None:
                 yield lambda: self.by_default(name, value, removals())
-            yield lambda: self.apply([*removals(), edit.write_text(text, value)])
-        yield lambda: self.apply([*removals(), edit.write(word, whole)])
+            yield lambda: self.apply([*removals(), edit.write_text(self.tree, text, value)])
+        yield lambda: self.apply([*removals(), edit.write(self.tree, word, whole)])
 
     def each_value(
         self,
@@ -507,8 +522,10 @@ class _Flag(_Turner):
             (w, t, v) for w, t, v in zip(words, texts, values, strict=True) if Word(t, t, ()).value != v
         ]
         if all(self.alone(t) for _, t, _ in triples):
-            yield lambda: self.apply([*removals(), *(edit.write_text(t, v) for _, t, v in triples)])
-        yield lambda: self.apply([*removals(), *(edit.write(w, v) for w, _, v in triples)])
+            yield lambda: self.apply(
+                [*removals(), *(edit.write_text(self.tree, t, v) for _, t, v in triples)]
+            )
+        yield lambda: self.apply([*removals(), *(edit.write(self.tree, w, v) for w, _, v in triples)])
 
     def alone(self, text: Text) -> bool:
         """Whether a value's own place may be changed: it is not shared with other instances of a template."""
@@ -534,16 +551,20 @@ class _Flag(_Turner):
     def regrouped(self, words: Sequence[Word], new: Sequence[str], last: Occurrence) -> list[Replacement]:
         """Another number of values: those that stay are written, the rest is added or removed."""
         if last.equals:
-            first = edit.write(words[0], new[0])
+            first = edit.write(self.tree, words[0], new[0])
             return [first, *([edit.append(self.tree, words[0], new[1:])] if len(new) > 1 else [])]
         if words[0].style == "entry":
             return self.config_values(words, new[1:])
         kept = min(len(words), len(new))
-        made = [edit.write(w, v) for w, v in zip(words[1:kept], new[1:kept], strict=True) if w.value != v]
+        made = [
+            edit.write(self.tree, w, v)
+            for w, v in zip(words[1:kept], new[1:kept], strict=True)
+            if w.value != v
+        ]
         if len(words) > kept:
-            made += edit.remove(self.tree, words[kept:])
+            made += self.removals(words[kept:])
         if len(new) > kept:
-            made.append(edit.append(self.tree, words[kept - 1], new[kept:]))
+            made.append(edit.append(self.tree, words[kept - 1], new[kept:], inside=True))
         return made
 
     def config_values(self, words: Sequence[Word], values: Sequence[str]) -> list[Replacement]:
@@ -613,10 +634,10 @@ class _Environment(_Turner):
                 yield lambda: self.with_ours(self.tree, self.without())
             return
         if given is not None and given.kind != "base":
-            yield lambda: self.apply([edit.write_text(given.value, wanted)])
+            yield lambda: self.apply([edit.write_text(self.tree, given.value, wanted)])
             if given.raw:
                 bare = ("env-file:bare",) if given.kind == "environment-file" else ("dotenv:bare",)
-                yield lambda: self.apply([edit.write(Word(given.value, given.raw, bare), wanted)])
+                yield lambda: self.apply([edit.write(self.tree, Word(given.value, given.raw, bare), wanted)])
         if not inside:
             word = quote(f"{self.name}={wanted}".replace("%", "%%"))
             yield lambda: self.with_ours(self.tree, self.with_variable(self.ours(), self.name, word))

@@ -323,21 +323,20 @@ def interpolate(text: Text, variables: Environment, layers: tuple[str, ...] = ("
         name = found["bare"] or found["name"]
         known = variables[name].value if name in variables else None
         if found["bare"]:
-            pieces.append(known or Text())
+            pieces.append((known or Text()).through(text[at : found.end()], *layers))
             at = found.end()
             continue
         end = _closing(value, found.end())
         argument, operator = text[found.end() : end], found["op"] or ""
+        reference = text[at : min(end + 1, len(value))]
         empty = not known if operator.startswith(":") else known is None
-        if operator.endswith("-") and empty:
-            pieces.append(interpolate(argument, variables, layers).within("compose:brace"))
+        made = known or Text()
+        if (operator.endswith("-") and empty) or (operator.endswith("+") and not empty):
+            made = interpolate(argument, variables, layers).within("compose:brace")
         elif operator.endswith("+"):
-            pieces.append(
-                Text() if empty else interpolate(argument, variables, layers).within("compose:brace")
-            )
-        elif known is not None:
-            pieces.append(known)
-        at = min(end + 1, len(value))
+            made = Text()
+        pieces.append(made.through(reference, *layers))
+        at = end + 1
     return Text.join(pieces)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from ddtui.host.unit import layers
+from ddtui.host.unit import layers, yaml_text
 from ddtui.host.unit.syntax import decode
-from ddtui.host.unit.text import Text, Word
+from ddtui.host.unit.text import Region, Text, Word
 from ddtui.host.unit.tree import Tree
 from ddtui.host.unit.words import UnfitValue
 
@@ -53,54 +54,80 @@ def in_value(value: Text, changes: Iterable[Replacement]) -> str:
     return text
 
 
-def write(word: Word, value: str) -> Replacement:
+def write(tree: Tree, word: Word, value: str) -> Replacement:
     """A whole word becomes another value. Raises UnfitValue."""
-    place = word.place
-    if place is None or not place.file:
-        raise UnfitValue("it is pieced together from several places")
-    return Replacement(place.file, place.start, place.end, layers.encode(value, place.quoting))
+    return _replacement(tree, word.place, value)
 
 
-def write_text(text: Text, value: str) -> Replacement:
+def write_text(tree: Tree, text: Text, value: str) -> Replacement:
     """A part of a word becomes another value, in the quotes in which it stands. Raises UnfitValue."""
-    region = text.region()
+    return _replacement(tree, text.region(), value)
+
+
+def _replacement(tree: Tree, region: Region | None, value: str) -> Replacement:
     if region is None:
         raise UnfitValue("it is pieced together from several places")
-    return Replacement(region.file, region.start, region.end, layers.encode(value, region.quoting))
+    try:
+        new = layers.encode(value, region.quoting)
+    except UnfitValue:
+        if region.quoting[-1:] != ("yaml:plain",):
+            raise
+        return _in_quotes(tree, region, layers.encode(value, region.quoting[:-1]))
+    return Replacement(region.file, region.start, region.end, new)
 
 
-def append(tree: Tree, tail: Word, values: Sequence[str]) -> Replacement:
-    """More words after a word, as words are kept apart there. Raises UnfitValue."""
-    place = tail.place
-    if place is None or not place.file:
+def _in_quotes(tree: Tree, region: Region, inner: str) -> Replacement:
+    """An unquoted YAML value gets quotes, since what it now holds cannot stand without. Raises UnfitValue."""
+    document = yaml_text.load(region.file, decode(tree.read(region.file) or b""))
+    scalar = yaml_text.find(document, region.start, region.end) if document is not None else None
+    whole = Word(Text(), scalar.raw, ()).place if scalar is not None else None
+    if scalar is None or whole is None:
+        raise UnfitValue("it stands in an unquoted YAML value")
+    changed = in_value(scalar.text, [Replacement(region.file, region.start, region.end, inner)])
+    return Replacement(whole.file, whole.start, whole.end, json.dumps(changed, ensure_ascii=False))
+
+
+def append(tree: Tree, tail: Word, values: Sequence[str], *, inside: bool = False) -> Replacement:
+    """More words after a word, as words are kept apart there. Raises UnfitValue.
+
+    `inside`: after a word of a variable's value, in that value; else after the variable's name.
+    """
+    place = tail.place if inside else tail.standing
+    if place is None:
         raise UnfitValue("the end of the command stands in no file")
-    written = [layers.encode(value, place.quoting) for value in values]
+    end = replace(place, start=place.end)
+    if tail.style == "blank":
+        try:
+            written = "".join(f" {layers.encode(value, place.quoting)}" for value in values)
+        except UnfitValue:
+            if place.quoting[-1:] != ("yaml:plain",):
+                raise
+            inner = "".join(f" {layers.encode(value, place.quoting[:-1])}" for value in values)
+            return _in_quotes(tree, end, inner)
+        return Replacement(end.file, end.start, end.end, written)
+    items = [layers.encode(value, place.quoting) for value in values]
     if tail.style == "flow":
-        return Replacement(place.file, place.end, place.end, "".join(f", {one}" for one in written))
-    if tail.style == "block":
-        content = decode(tree.read(place.file) or b"")
-        line_start = content.rfind("\n", 0, place.start) + 1
-        lead = re.match(r"[ \t]*", content[line_start:])
-        indent = lead[0] if lead else ""
-        return Replacement(place.file, place.end, place.end, "".join(f"\n{indent}- {one}" for one in written))
-    return Replacement(place.file, place.end, place.end, "".join(f" {one}" for one in written))
+        return Replacement(end.file, end.start, end.end, "".join(f", {one}" for one in items))
+    content = decode(tree.read(place.file) or b"")
+    line_start = content.rfind("\n", 0, place.start) + 1
+    lead = re.match(r"[ \t]*", content[line_start:])
+    indent = lead[0] if lead else ""
+    return Replacement(end.file, end.start, end.end, "".join(f"\n{indent}- {one}" for one in items))
 
 
-def remove(tree: Tree, words: Sequence[Word]) -> list[Replacement]:
-    """Words go, with the blanks, commas, dashes and line ends that kept them apart. Raises UnfitValue."""
+def remove(tree: Tree, words: Sequence[tuple[Region, str]]) -> list[Replacement]:
+    """Words, given by place and style, go, with the blanks, commas, dashes and line ends that kept them apart."""
     stretches: list[list[int]] = []
     files: list[tuple[str, str]] = []
-    for word in words:
-        place = word.place
-        if place is None or not place.file:
-            raise UnfitValue("it is pieced together from several places")
+    for place, style in words:
         content = decode(tree.read(place.file) or b"")
-        same = bool(files) and files[-1] == (place.file, word.style)
-        if same and re.fullmatch(r"(?:[ \t,]|\\?\r?\n|- )*", content[stretches[-1][1] : place.start]):
-            stretches[-1][1] = place.end
+        same = bool(files) and files[-1] == (place.file, style)
+        between = content[stretches[-1][1] : place.start] if same else ""
+        if same and re.fullmatch(r"(?:[ \t,]|\\?\r?\n|- )*", between):
+            stretches[-1][1] = max(stretches[-1][1], place.end)
         else:
             stretches.append([place.start, place.end])
-            files.append((place.file, word.style))
+            files.append((place.file, style))
     made: list[Replacement] = []
     for (start, end), (file, style) in zip(stretches, files, strict=True):
         content = decode(tree.read(file) or b"")
@@ -132,9 +159,9 @@ def _with_blanks(content: str, start: int, end: int, *, lines: bool) -> tuple[in
         if re.fullmatch(r"[ \t]*\\", after):  # the line goes on in the next: that one takes its place
             return line_start, min(line_end + 1, len(content))
         if not after.strip():
-            if content[:line_start].endswith("\\\n"):  # the last of several lines: the one before ends now
-                cut = len(content[: line_start - 2].rstrip(" \t"))
-                return cut, end
+            before_it = re.search(r"[ \t]*\\\r?\n\Z", content[:line_start])
+            if before_it:  # the last of several lines: the one before ends now
+                return before_it.start(), end
             return line_start, min(line_end + 1, len(content))
     follow = re.compile(r"[ \t]+").match(content, end)
     if follow:

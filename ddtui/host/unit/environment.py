@@ -283,7 +283,7 @@ def expand_argv(argv: Iterable[Word], environment: Environment) -> tuple[list[Wo
         if value.startswith("$") and value[1:2] not in ("{", "$"):
             name = value[1:]
             if name in environment:
-                result += words.split_variable(environment[name].value)
+                result += words.split_variable(environment[name].value.through(word.raw))
             elif not NAME.match(name):
                 what = f"systemd runs no shell: the word {value} is taken for a variable and vanishes"
                 surprises.append(Surprise(word, what, True))
@@ -314,7 +314,7 @@ def _expand(text: Text, environment: Environment) -> tuple[Text, list[str]]:
             if stop is not None and value[stop] == "}":
                 name = value[at + 2 : stop]
                 if name in environment:
-                    pieces.append(environment[name].value)
+                    pieces.append(environment[name].value.through(text[at : stop + 1]))
                 at = stop + 1
                 continue
         found = _LITERAL.match(value, at)

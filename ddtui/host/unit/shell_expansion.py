@@ -132,7 +132,8 @@ def text(shell: Shell, word: ShellWord) -> Text:
 def _value(shell: Shell, part: Part) -> Value:
     match part:
         case Parameter():
-            return _parameter(shell, part)
+            value = _parameter(shell, part)
+            return value.through(part.raw) if isinstance(value, Text) else value
         case Substitution(raw=raw, body=body):
             output = substitute(shell, body)
             return raw.as_unknown() if output is None else output

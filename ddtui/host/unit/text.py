@@ -12,6 +12,16 @@ from typing import overload
 
 
 @dataclass(frozen=True, slots=True)
+class Region:
+    """A stretch of a file that can be replaced, and the layers that the new text must pass."""
+
+    file: str
+    start: int
+    end: int
+    quoting: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """Where one character comes from: characters [start, end) of a file."""
 
@@ -21,16 +31,7 @@ class Mark:
     quoting: tuple[str, ...] = ()  # layers that a character written at this place passes, innermost first
     default_of: str | None = None  # it is what ${NAME:-…} gives while NAME is not set
     unknown: bool = False  # not the real text: what only running it would tell
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """A stretch of a file that can be replaced, and the layers that the new text must pass."""
-
-    file: str
-    start: int
-    end: int
-    quoting: tuple[str, ...]
+    via: Region | None = None  # where the variable is named whose value it is part of
 
 
 class Text:
@@ -89,6 +90,15 @@ class Text:
     def within(self, *layers: str) -> Text:
         """The same, where a character written there also passes these layers first."""
         return self.mapped(lambda m: replace(m, quoting=layers + m.quoting))
+
+    def through(self, reference: Text, *layers: str) -> Text:
+        """The same, as the value of the variable that is named by `reference`."""
+        first = reference.marks[0] if reference.marks else None
+        last = reference.marks[-1] if reference.marks else None
+        if first is None or last is None or not first.file:
+            return self
+        region = Region(first.file, first.start, last.end, layers + first.quoting)
+        return self.mapped(lambda m: replace(m, via=region))
 
     def as_default_of(self, name: str) -> Text:
         """The same, as what `${name:-…}` gives."""
@@ -167,9 +177,20 @@ class Word:
     @property
     def place(self) -> Region | None:
         """The whole word's stretch, with the layers that a word written in its place passes."""
-        marks = [m for m in self.raw.marks if m is not None]
-        if len(marks) != len(self.raw) or not marks:
+        return self._stretch([(m.file, m.start, m.end, m.quoting) for m in self.raw.marks if m is not None])
+
+    @property
+    def standing(self) -> Region | None:
+        """The same, where a value of a variable stands as the variable's name does."""
+        via = [m.via or Region(m.file, m.start, m.end, m.quoting) for m in self.raw.marks if m is not None]
+        return self._stretch([(r.file, r.start, r.end, r.quoting) for r in via])
+
+    def _stretch(self, places: list[tuple[str, int, int, tuple[str, ...]]]) -> Region | None:
+        if not places or len(places) != len(self.raw) or not places[0][0]:
             return None
-        if any(m.file != marks[0].file or m.quoting != marks[0].quoting for m in marks):
-            return None
-        return Region(marks[0].file, marks[0].start, marks[-1].end, self.bare + marks[0].quoting)
+        file, start, end, quoting = places[0]
+        for other in places[1:]:
+            if (other[0], other[3]) != (file, quoting) or other[1] < start:
+                return None
+            end = max(end, other[2])
+        return Region(file, start, end, self.bare + quoting)

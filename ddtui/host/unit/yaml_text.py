@@ -109,8 +109,28 @@ def _map(path: str, content: str, node: yaml.MappingNode, depth: int) -> Map:
         name = _node(path, content, key, False, depth + 1)
         if isinstance(name, Scalar):
             made = _node(path, content, value, bool(node.flow_style), depth + 1)
-            own.append(Entry(name, made, key.start_mark.index, value.end_mark.index))
+            own.append(Entry(name, made, key.start_mark.index, _end(made, value.end_mark.index)))
     return Map((*merged, *own))
+
+
+def _end(node: Node, otherwise: int) -> int:
+    """Where a value's last character ends: PyYAML's own mark is beyond the line break of a block."""
+    if isinstance(node, Scalar):
+        text = node.raw.value.rstrip()
+        mark = node.raw.marks[len(text) - 1] if text else None
+        return mark.end if mark else otherwise
+    if isinstance(node, Sequence):
+        return otherwise if node.flow or not node.items else _end(node.items[-1], otherwise)
+    return otherwise if not node.entries else node.entries[-1].end
+
+
+def find(node: Node, start: int, end: int) -> Scalar | None:
+    """The scalar in which a stretch of the file stands."""
+    if isinstance(node, Scalar):
+        first, last = (node.raw.marks[0], node.raw.marks[-1]) if node.raw.marks else (None, None)
+        return node if first and last and first.start <= start and end <= last.end else None
+    inner = node.items if isinstance(node, Sequence) else [n for e in node.entries for n in (e.key, e.value)]
+    return next((found for one in inner if (found := find(one, start, end)) is not None), None)
 
 
 def _decode(source: Text, style: str | None) -> Text:
