@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-from rich.cells import cell_len, set_cell_size
-
 from ddtui.tuning.model import Status
 
 # glyph, theme variable of each status; the word is the status itself
@@ -74,22 +72,3 @@ def number(value: float) -> str:
 
 def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def cut(text: str, width: int) -> str:
-    """The text in at most `width` cells, with … where something is missing."""
-    if width <= 0:
-        return ""
-    if text.isascii():
-        return text if len(text) <= width else text[: width - 1] + "…"
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
-
-
-def cut_left(text: str, width: int) -> str:
-    """Like `cut`, but keeps the end: for paths."""
-    if width <= 0:
-        return ""
-    kept = text[-width:] if cell_len(text) > width else text
-    while cell_len(kept) > width - (kept != text):
-        kept = kept[1:]
-    return kept if kept == text else f"…{kept}"

@@ -15,12 +15,13 @@ from ddtui.bench.model import Burst, BurstState, Estimate, Point
 from ddtui.desk import Desk
 from ddtui.screens.base import ConsoleScreen
 from ddtui.view import RUNNING, View
+from ddtui.widgets.cells import cut
 from ddtui.widgets.chart_pane import burst_line
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.pane_tabs import PaneRow
 from ddtui.widgets.words_view import Words
-from ddtui.words import cut, number, time_of_day, tokens
+from ddtui.words import number, time_of_day, tokens
 
 STATE_LOOK: dict[BurstState, tuple[str, str]] = {
     BurstState.DONE: ("✓", "$success"),

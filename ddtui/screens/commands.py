@@ -16,8 +16,9 @@ from ddtui.desk import Desk
 from ddtui.host.base import LoggedCommand
 from ddtui.sanitize import clean
 from ddtui.screens.base import Dialog
+from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
-from ddtui.words import cut, time_of_day
+from ddtui.words import time_of_day
 
 SHOWN = 500
 

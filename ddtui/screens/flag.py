@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from ddtui.screens.base import Dialog
 from ddtui.tuning.model import Op, Turn
 from ddtui.view import FlagRow, View
+from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
-from ddtui.words import cut
 
 
 class FlagDialog(Dialog[Turn]):

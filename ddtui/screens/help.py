@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from ddtui.actions import Action, Where, own
 from ddtui.screens.base import Dialog, written_key
-from ddtui.words import cut
+from ddtui.widgets.cells import cut
 
 
 class Help(Dialog[None]):

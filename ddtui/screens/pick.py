@@ -16,8 +16,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from ddtui.screens.connect import LOGO
+from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
-from ddtui.words import cut
 
 
 @dataclass(frozen=True, slots=True)

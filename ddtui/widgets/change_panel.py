@@ -10,9 +10,10 @@ from textual.content import Content
 
 from ddtui.tuning.model import Phase
 from ddtui.view import ChangeView
+from ddtui.widgets.cells import cut
 from ddtui.widgets.progress_bar import bar
 from ddtui.widgets.words_view import Words
-from ddtui.words import STATUS_LOOK, clock, cut
+from ddtui.words import STATUS_LOOK, clock
 
 STAGES: tuple[tuple[str, frozenset[Phase]], ...] = (
     ("write", frozenset({Phase.PLANNED, Phase.LOCKING, Phase.WRITING})),

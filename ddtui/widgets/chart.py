@@ -19,8 +19,9 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from ddtui.widgets.cells import cut
 from ddtui.widgets.chart_data import ChartData, Series, nice_ticks, read_out
-from ddtui.words import cut, tokens
+from ddtui.words import tokens
 
 PACE = 0.5  # seconds between two builds
 MARKERS = ("○", "●")  # of series A and B: told apart without colour

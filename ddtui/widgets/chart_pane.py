@@ -14,11 +14,12 @@ from ddtui.bench.model import Burst, BurstState
 from ddtui.bindings import bindings
 from ddtui.view import RUNNING, View
 from ddtui.widgets import chart_data
+from ddtui.widgets.cells import cut
 from ddtui.widgets.chart import Chart
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.progress_bar import bar
 from ddtui.widgets.words_view import Words
-from ddtui.words import cut, tokens
+from ddtui.words import tokens
 
 Kind = Literal["rate", "accept"]
 TITLES: dict[Kind, str] = {"rate": "tok/s by concurrency", "accept": "accept length by context"}

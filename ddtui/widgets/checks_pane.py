@@ -16,9 +16,10 @@ from ddtui.bindings import bindings
 from ddtui.messages import NextStepChosen
 from ddtui.tuning.model import Status, Verdict
 from ddtui.view import View
+from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
-from ddtui.words import STATUS_LOOK, cut
+from ddtui.words import STATUS_LOOK
 
 NO_BREAK = "\u00a0"  # keeps the words of a status on one line
 

@@ -7,9 +7,10 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from ddtui.view import DrafterView, Fact
+from ddtui.widgets.cells import cut, cut_left
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words
-from ddtui.words import cut, cut_left, time_of_day
+from ddtui.words import time_of_day
 
 
 class DrafterPane(Pane):

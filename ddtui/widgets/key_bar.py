@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from ddtui.actions import Action
 from ddtui.messages import ActionChosen
-from ddtui.words import cut
+from ddtui.widgets.cells import cut
 
 
 class KeyBar(Widget):

@@ -17,7 +17,7 @@ from ddtui.bindings import bindings
 from ddtui.messages import KnobEdit, KnobNudge
 from ddtui.tuning.model import KnobRow
 from ddtui.view import View, next_value
-from ddtui.words import cut
+from ddtui.widgets.cells import cut
 
 HEADS = ("in unit", "running", "server", "next")
 

@@ -10,11 +10,11 @@ from textual.widgets.option_list import Option
 from ddtui.messages import KnobEdit
 from ddtui.profile import Knob
 from ddtui.view import FlagRow, View
+from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words
-from ddtui.words import cut
 
 
 class ServicePane(Pane):

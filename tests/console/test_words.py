@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ddtui.words import clock, cut, cut_left, duration, number, parse_count, tokens
+from ddtui.widgets.cells import cut, cut_left
+from ddtui.words import clock, duration, number, parse_count, tokens
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=60)
 
