@@ -42,6 +42,10 @@ class ResponseReader:
     def feed(self, data: bytes) -> bytes:
         """The body's bytes that `data` completes; b"" if none. `malformed` tells what stopped it."""
         self.received += len(data)
+        if self._part == "size line" and not self._buffer:
+            whole = _whole_chunk(data)
+            if whole is not None:
+                return whole
         if self.malformed:
             return b""
         if self.complete:
@@ -49,13 +53,8 @@ class ResponseReader:
             return b""
         if self._part == "to the end":
             return data
-        if not self._buffer:
-            if self._part == "sized":
-                return self._sized(data)
-            if self._part == "size line":
-                whole = _whole_chunk(data)
-                if whole is not None:
-                    return whole
+        if self._part == "sized" and not self._buffer:
+            return self._sized(data)
         self._buffer += data
         body: list[bytes] = []
         try:

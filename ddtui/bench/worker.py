@@ -305,7 +305,10 @@ class Load:
             self._warming -= bool(request.get("warm_up"))
             if not self._warming and not self._steady:
                 self._steady = now()
-            self._finished.append(exchange)
+            if exchange.reader.complete and exchange.reader.status == 200:
+                self._finished.append(exchange)  # to be read in an idle moment
+            else:
+                self._report(exchange)  # at once: a dead server must not be asked again and again
         if wire is not None:
             wire.close()
 

@@ -48,7 +48,12 @@ def job(api: str, port: int, *, requests: int = 1, slots: int = 1, **what: Any) 
     )
     spec = BurstSpec((Cell(slots, 64),), output=9, endpoint=api, requests=requests)  # type: ignore[arg-type]
     (made,) = jobs.make(
-        spec, Cell(slots, 64), prompts, address={"host": "127.0.0.1", "port": port}, rid="b-0"
+        spec,
+        Cell(slots, 64),
+        prompts,
+        address={"host": "127.0.0.1", "port": port},
+        rid="b-0",
+        processes=1,
     )
     return {**made, "give_up_after": 100, "idle": 5, "first": 5, "deadline": 10, **what}
 

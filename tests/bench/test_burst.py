@@ -42,7 +42,8 @@ async def test_a_burst_ends_with_a_point_for_each_cell() -> None:
     assert (last.state, last.step, last.fraction, last.text) == (BurstState.DONE, 7, 1.0, "")
     assert [point.cell for point in last.points] == list(spec.cells)
     for point in last.points:
-        assert (point.ok, point.failed, point.final) == (8, 0, True)
+        # answers that end in the same instant as the eighth count as well
+        assert 8 <= point.ok < 8 + point.cell.concurrency and point.failed == 0 and point.final
         assert point.output_tokens == 17 and point.prompt_tokens == point.cell.context
         assert point.output_rate and point.per_user_rate and point.ttft_ms and point.step_ms
         assert point.accept_length and point.accept_length.value == 4.0
