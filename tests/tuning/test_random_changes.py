@@ -12,7 +12,7 @@ import asyncio
 import os
 import random
 from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import pytest
@@ -20,11 +20,11 @@ from contract_help import ready
 from testhost_fixture import TestHost
 from tuning.conftest import UNIT, Operator, quick
 
-from ddtui.host.base import HostError
 from ddtui.tuning import change, lock, plan, rollback
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Phase, Progress
+from ddtui.tuning.steady import steadily
 
 pytestmark = pytest.mark.realhost
 CHANGES = int(os.environ.get("DDTUI_CHANGES", "12"))
@@ -128,7 +128,7 @@ async def test_after_every_change_the_host_is_old_or_new(operator: Operator, tes
             last = await run_cut(steps, testhost, rng)
         else:
             last = [one async for one in steps][-1]
-        await ctx.host.connected()
+        await steadily(ctx.host, lambda: ctx.host.run(("id", "-u")))  # the link is there again
         if last is None or not last.phase.final:
             _, last = await settle(ctx, testhost, old, made.edits[0].after, rng)
         ends[last.phase.value] = ends.get(last.phase.value, 0) + 1
@@ -152,9 +152,8 @@ async def settle(
 ) -> tuple[change.Pending | None, Progress]:
     """A console died in the middle: the file is old or new as a whole, and the next console finishes or undoes."""
     assert state(testhost).drop_in in (old.drop_in, wanted)
-    with suppress(HostError):
-        if (holder := await lock.look(ctx)) is not None:
-            await take_away(ctx, testhost, holder)
+    if (holder := await lock.look(ctx)) is not None:
+        await take_away(ctx, testhost, holder)
     cut = await change.pending(ctx)
     if cut is None:  # it was cut before anything was written down
         assert state(testhost) == old
