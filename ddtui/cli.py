@@ -125,8 +125,38 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--grep", metavar="TEXT", help="only lines that hold this text; !TEXT: that do not")
     json(sub)
 
-    sub = command("history", "steps and changes so far", profile=False)
+    sub = command(
+        "history", "steps, changes and sweeps so far; notes, deletion, export, import", profile=False
+    )
     sub.add_argument("profile", metavar="PROFILE", nargs="?", help="only this profile's host and unit")
+    sub.add_argument(
+        "--search", default="", metavar="WORDS", help="steps by knobs, flags, versions, notes: 'budget=16'"
+    )
+    sub.add_argument("--limit", type=int, default=200, metavar="N", help="how many of each (200)")
+    sub.add_argument("--step", metavar="N", help="one step whole: its setting, bursts and notes")
+    sub.add_argument(
+        "--note", nargs=2, metavar=("N", "TEXT"), help="add a note to step N; 'baseline': it is compared with"
+    )
+    sub.add_argument("--delete", metavar="N", help="delete step N with its bursts and raw records")
+    sub.add_argument("--export", metavar="FILE", help="write the history as JSON lines (-: stdout)")
+    sub.add_argument(
+        "--records", action="store_true", help="with --export: the raw records of every request too"
+    )
+    sub.add_argument(
+        "--import", metavar="FILE", dest="take_in", help="take in an export; what is there stays as it is"
+    )
+    sub.add_argument("--yes", action="store_true", help="do not ask before deleting")
+    json(sub)
+
+    sub = command("compare", "two steps of the history: what differs, how surely", profile=False)
+    sub.add_argument("a", metavar="A", help="a step: its number, or HOST/NUMBER")
+    sub.add_argument(
+        "b", metavar="B", nargs="?", help="the step that is judged; without: A against the baseline"
+    )
+    sub.add_argument("--profile", metavar="PROFILE", help="on this profile's host and unit")
+    sub.add_argument(
+        "--knowingly", action="store_true", help="compare what is not comparable, with the reasons as notes"
+    )
     json(sub)
 
     sub = command("inspect", "one layer from local files, offline", profile=False)
@@ -197,7 +227,9 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
 
 
 def _with_flags_as_values(argv: list[str]) -> list[str]:
-    """`--set --mem-fraction-static=0.9` as `--set=--mem-fraction-static=0.9`: argparse takes no flag for a value."""
+    """`--set --mem-fraction-static=0.9` as `--set=--mem-fraction-static=0.9`: argparse takes no flag for a
+    value.
+    """
     joined: list[str] = []
     for word in argv:
         if joined and joined[-1] in ("--set", "--unset") and word.startswith("--"):

@@ -56,8 +56,8 @@ class History:
         """
         identity = setting.identity
         whole = _plain_setting(setting)
-        with self._writing() as db:
-            where = self._host(db, host, unit)
+        with self.writing() as db:
+            where = self.host_id(db, host, unit)
             row = db.execute(
                 "SELECT id FROM steps WHERE host = ? AND identity = ?", (where, identity)
             ).fetchone()
@@ -91,7 +91,7 @@ class History:
                 step = row["id"]
                 if verdicts:
                     db.execute("UPDATE steps SET verdicts = ? WHERE id = ?", (_json(list(verdicts)), step))
-            return _step(db.execute(_STEPS + " WHERE s.id = ?", (step,)).fetchone())
+            return step_of(db.execute(STEPS + " WHERE s.id = ?", (step,)).fetchone())
 
     def steps(
         self, host: str | None = None, unit: str | None = None, *, search: str = "", limit: int = 1000
@@ -104,12 +104,12 @@ class History:
                 " AND n.of = s.id AND n.text LIKE ? ESCAPE '\\'))"
             )
             values += [_like(word), _like(word)]
-        rows = self._read(_STEPS + _where(where) + " ORDER BY s.at DESC, s.id DESC LIMIT ?", [*values, limit])
-        return [_step(row) for row in rows]
+        rows = self.read(STEPS + _where(where) + " ORDER BY s.at DESC, s.id DESC LIMIT ?", [*values, limit])
+        return [step_of(row) for row in rows]
 
     def delete_step(self, step_id: int) -> None:
         """The step with its bursts, points, quality results and notes. Raw records are left to the caller."""
-        with self._writing() as db:
+        with self.writing() as db:
             row = db.execute("SELECT host, number FROM steps WHERE id = ?", (step_id,)).fetchone()
             if row is None:
                 raise HistoryError(f"there is no step with the id {step_id} in the history")
@@ -125,14 +125,14 @@ class History:
         self, host: str, unit: str, record: Mapping[str, Any], *, step: int | None = None
     ) -> None:
         """Insert or replace by the record's `id`. `step`: the step's number that it led to."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(
                 "INSERT INTO changes (id, host, step, at, phase, result, record) VALUES (?, ?, ?, ?, ?, ?, ?)"
                 " ON CONFLICT (id) DO UPDATE SET step = coalesce(excluded.step, step), at = excluded.at,"
                 " phase = excluded.phase, result = excluded.result, record = excluded.record",
                 (
                     str(record["id"]),
-                    self._host(db, host, unit),
+                    self.host_id(db, host, unit),
                     step,
                     float(record.get("at") or time.time()),
                     str(record.get("phase", "")),
@@ -146,7 +146,7 @@ class History:
     ) -> list[StoredChange]:
         """Newest first."""
         where, values = _of(host, unit)
-        rows = self._read(
+        rows = self.read(
             "SELECT s.*, h.name, h.unit FROM changes s JOIN hosts h ON h.id = s.host"
             + _where(where)
             + " ORDER BY s.at DESC, s.id DESC LIMIT ?",
@@ -177,15 +177,15 @@ class History:
         at: float | None = None,
     ) -> None:
         """`seconds` to ready; None: it did not get there, and `result` says why."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(
                 "INSERT INTO starts (host, step, at, seconds, result) VALUES (?, ?, ?, ?, ?)",
-                (self._host(db, host, unit), step, _time(at), seconds, result),
+                (self.host_id(db, host, unit), step, _time(at), seconds, result),
             )
 
     def last_starts(self, host: str, unit: str, *, limit: int = 5) -> list[Start]:
         """Those that got ready, newest first."""
-        rows = self._read(
+        rows = self.read(
             "SELECT s.* FROM starts s JOIN hosts h ON h.id = s.host WHERE h.name = ? AND h.unit = ?"
             " AND s.seconds IS NOT NULL ORDER BY s.at DESC, s.id DESC LIMIT ?",
             [host, unit, limit],
@@ -196,8 +196,8 @@ class History:
 
     def save_burst(self, host: str, unit: str, burst: Mapping[str, Any], *, note: str = "") -> None:
         """Insert or replace by id; `burst` is bench.kept.to_plain(burst), with the step's number in it."""
-        with self._writing() as db:
-            where = self._host(db, host, unit)
+        with self.writing() as db:
+            where = self.host_id(db, host, unit)
             values = (
                 where,
                 burst.get("step"),
@@ -220,7 +220,7 @@ class History:
                 "INSERT INTO points (burst, host, step, concurrency, context, workload, at, trusted,"
                 " output_rate, accept_length, step_ms, point) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 [
-                    (str(burst["id"]), where, burst.get("step"), *_point_row(point))
+                    (str(burst["id"]), where, burst.get("step"), *point_row(point))
                     for point in burst.get("points", ())
                     if point.get("final")
                 ],
@@ -239,7 +239,7 @@ class History:
         if step is not None:
             where.append("s.step = ?")
             values.append(step)
-        rows = self._read(
+        rows = self.read(
             "SELECT s.*, h.name, h.unit FROM bursts s JOIN hosts h ON h.id = s.host"
             + _where(where)
             + " ORDER BY s.at DESC, s.id DESC LIMIT ?",
@@ -263,7 +263,7 @@ class History:
 
     def delete_burst(self, burst_id: str) -> None:
         """The burst with its points and notes. The raw records are left to the caller."""
-        with self._writing() as db:
+        with self.writing() as db:
             if not db.execute("DELETE FROM bursts WHERE id = ?", (burst_id,)).rowcount:
                 raise HistoryError(f"there is no burst {burst_id!r} in the history")
             db.execute("DELETE FROM notes WHERE subject = 'burst' AND of = ?", (burst_id,))
@@ -273,7 +273,7 @@ class History:
         them.
         """
         marks = ", ".join("?" for _ in steps)
-        rows = self._read(
+        rows = self.read(
             "SELECT p.step, p.point, max(p.at) FROM points p JOIN hosts h ON h.id = p.host"
             f" WHERE h.name = ? AND h.unit = ? AND p.step IN ({marks}) AND p.output_rate IS NOT NULL"
             " GROUP BY p.step, p.concurrency, p.context, p.workload"
@@ -287,7 +287,7 @@ class History:
 
     def measured_steps(self, host: str, unit: str, *, limit: int = 2) -> list[int]:
         """Numbers of the steps with points, the one that was measured last first."""
-        rows = self._read(
+        rows = self.read(
             "SELECT s.step FROM bursts s JOIN hosts h ON h.id = s.host WHERE h.name = ? AND h.unit = ?"
             " AND s.step IS NOT NULL AND EXISTS (SELECT 1 FROM points p WHERE p.burst = s.id)"
             " GROUP BY s.step ORDER BY max(s.at) DESC LIMIT ?",
@@ -297,7 +297,7 @@ class History:
 
     def effects(self, host: str, unit: str, knob: str, cell: Mapping[str, Any]) -> list[Effect]:
         """What every value of this knob showed on this cell so far, by trusted points, best first."""
-        rows = self._read(
+        rows = self.read(
             "SELECT k.value, group_concat(DISTINCT s.number) AS numbers, count(*) AS points,"
             " avg(p.output_rate) AS output_rate, avg(p.accept_length) AS accept_length,"
             " avg(p.step_ms) AS step_ms"
@@ -326,10 +326,10 @@ class History:
     def save_quality(
         self, host: str, unit: str, step: int | None, result: Mapping[str, Any], *, at: float | None = None
     ) -> None:
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(
                 "INSERT INTO quality (host, step, at, result) VALUES (?, ?, ?, ?)",
-                (self._host(db, host, unit), step, _time(at), _json(result)),
+                (self.host_id(db, host, unit), step, _time(at), _json(result)),
             )
 
     def quality(self, host: str, unit: str, *, step: int | None = None) -> list[Mapping[str, Any]]:
@@ -338,7 +338,7 @@ class History:
         if step is not None:
             where.append("s.step = ?")
             values.append(step)
-        rows = self._read(
+        rows = self.read(
             "SELECT s.result FROM quality s JOIN hosts h ON h.id = s.host"
             + _where(where)
             + " ORDER BY s.at DESC, s.id DESC",
@@ -350,15 +350,15 @@ class History:
         self, host: str, unit: str, load: str, means: Mapping[str, float], *, at: float | None = None
     ) -> None:
         """One A/A run: the same setting after a restart. `load` names model and cell."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(
                 "INSERT INTO aa_runs (host, load, at, means) VALUES (?, ?, ?, ?)",
-                (self._host(db, host, unit), load, _time(at), _json(means)),
+                (self.host_id(db, host, unit), load, _time(at), _json(means)),
             )
 
     def aa_means(self, host: str, unit: str, load: str, metric: str) -> list[float]:
         """The means of this metric in all A/A runs of that load, oldest first."""
-        rows = self._read(
+        rows = self.read(
             "SELECT s.means FROM aa_runs s JOIN hosts h ON h.id = s.host WHERE h.name = ? AND h.unit = ?"
             " AND s.load = ? ORDER BY s.at, s.id",
             [host, unit, load],
@@ -368,7 +368,7 @@ class History:
 
     def add_note(self, subject: str, of: str, text: str) -> None:
         """`subject`: step, burst or change; `of`: its id."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.execute(
                 "INSERT INTO notes (at, subject, of, text) VALUES (?, ?, ?, ?)",
                 (time.time(), subject, of, text),
@@ -376,13 +376,13 @@ class History:
 
     def notes(self, subject: str, of: str) -> list[Note]:
         """Oldest first."""
-        rows = self._read("SELECT * FROM notes WHERE subject = ? AND of = ? ORDER BY at, id", [subject, of])
+        rows = self.read("SELECT * FROM notes WHERE subject = ? AND of = ? ORDER BY at, id", [subject, of])
         return [Note(row["id"], row["at"], row["subject"], row["of"], row["text"]) for row in rows]
 
-    # within
+    # for the other modules of this room
 
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that no other console's can come between."""
         with self._lock, self._telling():
             self._db.execute("BEGIN IMMEDIATE")
@@ -393,7 +393,8 @@ class History:
                 raise
             self._db.execute("COMMIT")
 
-    def _read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
+    def read(self, query: str, values: Sequence[Any]) -> list[sqlite3.Row]:
+        """All rows."""
         with self._lock, self._telling():
             return self._db.execute(query, values).fetchall()
 
@@ -410,7 +411,8 @@ class History:
         except sqlite3.Error as problem:
             raise HistoryError(f"the history {self.path}: {problem}") from None
 
-    def _host(self, db: sqlite3.Connection, host: str, unit: str) -> int:
+    def host_id(self, db: sqlite3.Connection, host: str, unit: str) -> int:
+        """The row of that host and unit, made if it is new."""
         db.execute("INSERT OR IGNORE INTO hosts (name, unit) VALUES (?, ?)", (host, unit))
         found: int = db.execute("SELECT id FROM hosts WHERE name = ? AND unit = ?", (host, unit)).fetchone()[
             "id"
@@ -418,7 +420,7 @@ class History:
         return found
 
 
-_STEPS = (
+STEPS = (
     "SELECT s.*, h.name, h.unit,"
     " (SELECT count(*) FROM bursts b WHERE b.host = s.host AND b.step = s.number) AS bursts,"
     " (SELECT text FROM notes n WHERE n.subject = 'step' AND n.of = CAST(s.id AS TEXT)"
@@ -427,7 +429,7 @@ _STEPS = (
 )
 
 
-def _step(row: sqlite3.Row) -> Step:
+def step_of(row: sqlite3.Row) -> Step:
     return Step(
         id=row["id"],
         number=row["number"],
@@ -464,7 +466,7 @@ def _words(setting: Mapping[str, Any]) -> str:
     return "\n".join(words)
 
 
-def _point_row(point: Mapping[str, Any]) -> tuple[Any, ...]:
+def point_row(point: Mapping[str, Any]) -> tuple[Any, ...]:
     cell = point["cell"]
 
     def value(name: str) -> float | None:

@@ -108,4 +108,22 @@ MIGRATIONS: tuple[str, ...] = (
     );
     CREATE INDEX notes_of ON notes (subject, of);
     """,
+    """
+    ALTER TABLE aa_runs ADD COLUMN series TEXT NOT NULL DEFAULT '';
+    CREATE INDEX aa_runs_series ON aa_runs (series);
+    CREATE TABLE sweeps (
+        id TEXT PRIMARY KEY,
+        host INTEGER NOT NULL REFERENCES hosts ON DELETE CASCADE,
+        at REAL NOT NULL,
+        state TEXT NOT NULL,
+        sweep TEXT NOT NULL
+    );
+    CREATE INDEX sweeps_host ON sweeps (host, at);
+    CREATE TABLE trials (
+        sweep TEXT NOT NULL REFERENCES sweeps ON DELETE CASCADE,
+        number INTEGER NOT NULL,
+        trial TEXT NOT NULL,
+        PRIMARY KEY (sweep, number)
+    ) WITHOUT ROWID;
+    """,
 )

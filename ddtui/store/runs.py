@@ -1,0 +1,96 @@
+"""What was measured of a step, run by run: where a comparison and an estimate begin."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ddtui.store import history as histories
+from ddtui.store.history import History
+from ddtui.store.model import Step
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """One cell that a burst measured; `point` and `spec` are the bench room's as plain values."""
+
+    burst: str
+    step: int | None
+    point: Mapping[str, Any]
+    spec: Mapping[str, Any]
+    raw: str
+    simulated: bool
+
+
+_RUNS = (
+    "SELECT p.point, p.burst, p.step, b.raw, b.simulated, json_extract(b.burst, '$.spec') AS spec{more}"
+    " FROM points p JOIN bursts b ON b.id = p.burst JOIN hosts h ON h.id = p.host"
+    " WHERE p.output_rate IS NOT NULL"
+)
+
+
+def newest(history: History, step: Step) -> list[StoredRun]:
+    """The newest run of every cell of a step."""
+    rows = history.read(
+        _RUNS.format(more=", max(p.at)")
+        + " AND h.name = ? AND h.unit = ? AND p.step = ? GROUP BY p.concurrency, p.context, p.workload"
+        " ORDER BY p.workload, p.context, p.concurrency",
+        [step.host, step.unit, step.number],
+    )
+    return [_run(row) for row in rows]
+
+
+def of_bursts(history: History, bursts: Sequence[str]) -> list[StoredRun]:
+    """All cells that these bursts measured, oldest first."""
+    marks = ", ".join("?" for _ in bursts)
+    rows = history.read(_RUNS.format(more="") + f" AND p.burst IN ({marks}) ORDER BY p.at, p.id", bursts)
+    return [_run(row) for row in rows]
+
+
+def steps_numbered(history: History, number: int, host: str | None = None) -> list[Step]:
+    """The steps of that number: one for each host and unit that has so many."""
+    found = history.read(
+        histories.STEPS + " WHERE s.number = ?" + (" AND h.name = ?" if host else ""),
+        [number, *([host] if host else [])],
+    )
+    return [histories.step_of(row) for row in found]
+
+
+def baseline(history: History, host: str, unit: str) -> Step | None:
+    """The step that was last noted as "baseline", else the first that was measured."""
+    rows = history.read(
+        histories.STEPS
+        + " LEFT JOIN notes b ON b.subject = 'step' AND b.of = CAST(s.id AS TEXT) AND b.text LIKE 'baseline%'"
+        " WHERE h.name = ? AND h.unit = ? AND EXISTS (SELECT 1 FROM points p WHERE p.host = s.host AND"
+        " p.step = s.number) ORDER BY b.at IS NULL, b.at DESC, s.number LIMIT 1",
+        [host, unit],
+    )
+    return histories.step_of(rows[0]) if rows else None
+
+
+def seconds(history: History, host: str, unit: str) -> dict[tuple[int, int, str], float]:
+    """How long each cell (concurrency, context, workload) took lately: the mean of its last measurements."""
+    rows = history.read(
+        "SELECT concurrency, context, workload, avg(took) AS seconds FROM ("
+        " SELECT p.concurrency, p.context, p.workload, json_extract(p.point, '$.seconds') AS took,"
+        " row_number() OVER (PARTITION BY p.concurrency, p.context, p.workload ORDER BY p.at DESC) AS age"
+        " FROM points p JOIN hosts h ON h.id = p.host WHERE h.name = ? AND h.unit = ?"
+        " AND p.at > coalesce((SELECT max(at) FROM points) - 2592000, 0))"
+        " WHERE age <= 3 GROUP BY concurrency, context, workload",
+        [host, unit],
+    )
+    return {(row["concurrency"], row["context"], row["workload"]): row["seconds"] for row in rows}
+
+
+def _run(row: sqlite3.Row) -> StoredRun:
+    return StoredRun(
+        burst=row["burst"],
+        step=row["step"],
+        point=json.loads(row["point"]),
+        spec=json.loads(row["spec"] or "{}"),
+        raw=row["raw"],
+        simulated=bool(row["simulated"]),
+    )
