@@ -301,7 +301,7 @@ def _environment(node: Node | None, variables: Environment) -> Environment:
     return found
 
 
-_VARIABLE = re.compile(r"\$(?:\$|(?P<bare>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?P<op>:?[-?+])?)")
+_VARIABLE = re.compile(r"\$(?:\$|(?P<bare>[A-Za-z_]\w*)|\{(?P<name>[A-Za-z_]\w*)(?P<op>:?[-?+])?)", re.ASCII)
 
 
 def interpolate(text: Text, variables: Environment, layers: tuple[str, ...] = ("compose",)) -> Text:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import itertools
 import operator
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,17 @@ from ddtui.host.unit.text import Text, Word
 if TYPE_CHECKING:
     from ddtui.host.unit.shell import Shell
 
-Value = Text | list[Word]
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Arguments that are not split any further: what `${NAME:-word "two words"}` gives."""
+
+    words: tuple[Word, ...]
+
+
+Value = Text | list[Word] | Fields
 _BLANKS = " \t\n"
-_BRACES = re.compile(r"\{([^{}\s'\"$,]*(?:,[^{}\s'\"$,]*)+|-?\d+\.\.-?\d+)\}")
+_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)\Z")
 
 
 @dataclass(slots=True)
@@ -52,7 +61,8 @@ def fields(shell: Shell, word: ShellWord) -> list[Word]:
     return [made for one in _brace_words(word) for made in _fields(shell, one)]
 
 
-def _fields(shell: Shell, word: ShellWord) -> list[Word]:
+def _fields(shell: Shell, word: ShellWord, *, blanks: bool = False) -> list[Word]:
+    """`blanks`: the word may hold unquoted blanks, which part it: the word of `${NAME:-word}`."""
     result: list[Word] = []
     current = _Field()
 
@@ -65,23 +75,29 @@ def _fields(shell: Shell, word: ShellWord) -> list[Word]:
 
     for number, part in enumerate(word.parts):
         if isinstance(part, Literal):
-            if part.quoted or part.text:
+            if blanks and not part.quoted:
+                _split(part.text, current, flush, lambda: current, None)
+            elif part.quoted or part.text:
                 current.add(_tilde(shell, part.text) if number == 0 and not part.quoted else part.text)
             continue
         value = _value(shell, part)
         quoted = getattr(part, "quoted", False)
-        if isinstance(value, list):
-            for i, element in enumerate(value):
-                if i:
-                    flush()
-                if quoted:
-                    current.add(element.text, element)
-                else:
-                    _split(element.text, current, flush, lambda: current, element)
-        elif quoted:
-            current.add(value)
-        else:
-            _split(value, current, flush, lambda: current, None)
+        if quoted and isinstance(part, Parameter) and "*" in (part.name, part.index):
+            value = _joined(value)
+        if isinstance(value, Text):
+            if quoted:
+                current.add(value)
+            else:
+                _split(value, current, flush, lambda: current, None)
+            continue
+        whole = quoted or isinstance(value, Fields)
+        for i, element in enumerate(value.words if isinstance(value, Fields) else value):
+            if i:
+                flush()
+            if whole:
+                current.add(element.text, element)
+            else:
+                _split(element.text, current, flush, lambda: current, element)
     flush()
     return result
 
@@ -120,13 +136,15 @@ def text(shell: Shell, word: ShellWord) -> Text:
         if isinstance(part, Literal):
             pieces.append(_tilde(shell, part.text) if number == 0 and not part.quoted else part.text)
             continue
-        value = _value(shell, part)
-        if isinstance(value, list):
-            for i, element in enumerate(value):
-                pieces += [Text(" "), element.text] if i else [element.text]
-        else:
-            pieces.append(value)
+        pieces.append(_joined(_value(shell, part)))
     return Text.join(pieces)
+
+
+def _joined(value: Value) -> Text:
+    """Several arguments as one text, with blanks between them."""
+    if isinstance(value, Text):
+        return value
+    return _spaced(value.words if isinstance(value, Fields) else value)
 
 
 def _value(shell: Shell, part: Part) -> Value:
@@ -158,7 +176,7 @@ def _parameter(shell: Shell, part: Parameter) -> Value:
     if part.length:
         if value is None:
             return Text("0")
-        return Text(str(len(value if isinstance(value, list) else value.value)))
+        return Text(str(len(value)))
     kind = part.operator.removeprefix(":") if part.operator != ":" else ":"
     if kind in ("-", "=", "?", "+"):
         empty = not value if part.operator.startswith(":") else value is None
@@ -171,10 +189,11 @@ def _parameter(shell: Shell, part: Parameter) -> Value:
         if kind == "?":
             return part.raw.as_unknown()
         default = _argument(shell, part)
-        if isinstance(default, Text) and value is None and name.isidentifier():
-            default = default.as_default_of(name)
-        if kind == "=" and isinstance(default, Text):
-            shell.set(name, default)
+        if value is None and name.isidentifier():
+            default = _as_default(default, name)
+        if kind == "=":
+            shell.set(name, _joined(default))
+            return _joined(default)
         return default
     if value is None:
         value = Text()
@@ -185,16 +204,23 @@ def _parameter(shell: Shell, part: Parameter) -> Value:
     return _modified(shell, part, value)
 
 
+def _as_default(value: Value, name: str) -> Value:
+    if isinstance(value, Text):
+        return value.as_default_of(name)
+    words = value.words if isinstance(value, Fields) else value
+    made = tuple(Word(w.text.as_default_of(name), w.raw, w.bare) for w in words)
+    return Fields(made)
+
+
 def _argument(shell: Shell, part: Parameter) -> Value:
     if part.argument is None:
         return Text()
     if part.quoted:
         return text(shell, part.argument)
-    made = fields(shell, part.argument)
-    return made if len(made) > 1 else text(shell, part.argument)
+    return Fields(tuple(_fields(shell, part.argument, blanks=True)))
 
 
-def lookup(shell: Shell, name: str, index: str | None = None) -> Value | None:
+def lookup(shell: Shell, name: str, index: str | None = None) -> Text | list[Word] | None:
     """The value of a parameter; None: not set."""
     if name in ("@", "*"):
         return list(shell.positional)
@@ -298,31 +324,65 @@ def _tilde(shell: Shell, literal: Text) -> Text:
 
 
 def _brace_words(word: ShellWord) -> list[ShellWord]:
-    for number, part in enumerate(word.parts):
-        if not isinstance(part, Literal) or part.quoted:
-            continue
-        found = _BRACES.search(part.text.value)
-        if not found or (found.start() and part.text.value[found.start() - 1] == "$"):
-            continue
-        made: list[ShellWord] = []
-        for choice in _choices(part.text[found.start(1) : found.end(1)]):
-            joined = Text.join([part.text[: found.start()], choice, part.text[found.end() :]])
-            parts = (*word.parts[:number], Literal(joined, False), *word.parts[number + 1 :])
-            made += _brace_words(ShellWord(parts, word.raw))
-        return made
-    return [word]
+    """`{a,b}` and `{1..3}` outside quotes make several words."""
+    if "{" not in word.raw.value:
+        return [word]
+    items: list[Part] = []
+    for part in word.parts:
+        if isinstance(part, Literal) and not part.quoted:
+            items += [Literal(c, False) for c in part.text]
+        else:
+            items.append(part)
+    made = _braced(items)
+    return [ShellWord(_together(one), word.raw) for one in made] if len(made) != 1 else [word]
 
 
-def _choices(inner: Text) -> list[Text]:
-    if ".." in inner.value and "," not in inner.value:
-        first, last = (int(n) for n in inner.value.split(".."))
-        step = 1 if last >= first else -1
-        return [Text(str(n)) for n in range(first, last + step, step)][:1000]
-    choices, at = [], 0
-    for size in map(len, inner.value.split(",")):
-        choices.append(inner[at : at + size])
-        at += size + 1
-    return choices
+def _braced(items: list[Part]) -> list[list[Part]]:
+    for start, item in enumerate(items):
+        if _char(item) != "{":
+            continue
+        depth, commas = 0, []
+        for at in range(start, len(items)):
+            depth += {"{": 1, "}": -1}.get(_char(items[at]), 0)
+            if depth == 1 and _char(items[at]) == ",":
+                commas.append(at)
+            if depth == 0:
+                choices = _choices(items[start + 1 : at], [c - start - 1 for c in commas])
+                if choices:
+                    rest = _braced(items[at + 1 :])
+                    inner = [one for choice in choices for one in _braced(choice)]
+                    return [[*items[:start], *one, *tail] for one in inner for tail in rest]
+                break
+    return [items]
+
+
+def _char(part: Part) -> str:
+    return part.text.value if isinstance(part, Literal) and not part.quoted else ""
+
+
+def _choices(inner: list[Part], commas: list[int]) -> list[list[Part]]:
+    if commas:
+        edges = [-1, *commas, len(inner)]
+        return [inner[a + 1 : b] for a, b in itertools.pairwise(edges)]
+    found = _RANGE.match("".join(map(_char, inner)))
+    if not found:
+        return []
+    first, last = int(found[1]), int(found[2])
+    step = 1 if last >= first else -1
+    made: list[list[Part]] = [[Literal(Text(str(n)), False)] for n in range(first, last + step, step)]
+    return made[:1000]
+
+
+def _together(items: list[Part]) -> tuple[Part, ...]:
+    """Single characters put together again."""
+    made: list[Part] = []
+    for item in items:
+        last = made[-1] if made else None
+        if isinstance(item, Literal) and not item.quoted and isinstance(last, Literal) and not last.quoted:
+            made[-1] = Literal(last.text + item.text, False)
+        else:
+            made.append(item)
+    return tuple(made)
 
 
 # -- patterns and numbers ----------------------------------------------------------------------------------------
@@ -331,7 +391,7 @@ def pattern(shell: Shell, word: ShellWord) -> re.Pattern[str]:
     made = ""
     for part in word.parts:
         value = _value(shell, part)
-        plain = " ".join(w.value for w in value) if isinstance(value, list) else value.value
+        plain = _joined(value).value
         made += re.escape(plain) if getattr(part, "quoted", False) else fnmatch.translate(plain)[4:-3]
     return re.compile(made, re.DOTALL)
 
@@ -445,7 +505,7 @@ def _output(shell: Shell, command: Simple) -> Text | None:
     return None
 
 
-def _spaced(words: list[Word]) -> Text:
+def _spaced(words: Sequence[Word]) -> Text:
     pieces: list[Text] = []
     for i, word in enumerate(words):
         pieces += [Text(" "), word.text] if i else [word.text]

@@ -12,11 +12,12 @@ from ddtui.host.unit.text import Mark, Text
 from ddtui.host.unit.words import unescape
 
 _META = frozenset(" \t\n;&|<>()")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^]\n]*\])?(\+?)=")
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ASSIGN = re.compile(r"([A-Za-z_]\w*)(\[[^]\n]*\])?(\+?)=", re.ASCII)
 _REDIRECT = re.compile(r"(\d*|\{\w+\})(<<<|<<-|<<|<>|<&|<|>>|>&|>\||>|&>>|&>)")
 _SPECIAL = frozenset("@*#?-$!0123456789")
 _CLOSING = frozenset({")", "}", ";;", ";&"})
+_TEXTUAL = frozenset({"-", ":-", "=", ":=", "?", ":?", "+", ":+"})  # ${NAME:-text} and its like
 _DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 
@@ -303,7 +304,8 @@ class _Parser:
     def command(self) -> Command:
         self.blanks()
         start, word = self.at, self.keyword()
-        if self.peek("((") and (end := self.s.find("))", self.at)) >= 0:
+        if self.peek("(("):
+            end = self.closing_parentheses(start + 2)
             self.at = end + 2
             return ArithmeticCommand(self.text[start + 2 : end])
         if self.peek("("):
@@ -331,6 +333,16 @@ class _Parser:
         if word == "function" or re.compile(r"[A-Za-z_][\w:.-]*[ \t]*\([ \t]*\)").match(self.s, self.at):
             return self.function(word)
         return self.simple()
+
+    def closing_parentheses(self, at: int) -> int:
+        """Where the `))` of an arithmetic expression stands."""
+        depth = 0
+        while at < len(self.s):
+            if depth == 0 and self.s.startswith("))", at):
+                return at
+            depth += {"(": 1, ")": -1}.get(self.s[at], 0)
+            at += 1
+        raise self.error("'))' is missing")
 
     def expect(self, token: str) -> None:
         if not self.peek(token):
@@ -607,9 +619,7 @@ class _Parser:
         start = self.at
         following = self.s[start + 1 : start + 2]
         if self.peek("$(("):
-            end = self.s.find("))", start)
-            if end < 0:
-                raise self.error("'))' is missing")
+            end = self.closing_parentheses(start + 3)
             self.at = end + 2
             return Arithmetic(self.text[start : self.at], self.text[start + 3 : end], quoted)
         if following == "(":
@@ -635,7 +645,7 @@ class _Parser:
         length = self.peek("#") and not self.peek("#}")
         indirect = self.peek("!") and not self.peek("!}")
         self.at += length or indirect
-        found = re.compile(r"[A-Za-z_]\w*|\d+|[@*#?$!-]").match(self.s, self.at)
+        found = re.compile(r"[A-Za-z_]\w*|\d+|[@*#?$!-]", re.ASCII).match(self.s, self.at)
         if not found:
             raise self.error("a variable's name is missing")
         self.at = found.end()
@@ -652,8 +662,11 @@ class _Parser:
             operator = operator_found[0]
             self.at = operator_found.end()
             begin, parts = self.at, list[Part]()
+            text = (
+                quoted and operator in _TEXTUAL
+            )  # else the argument is a pattern, whatever quotes stand around
             while self.at < len(self.s) and self.s[self.at] != "}":
-                if quoted:
+                if text:
                     nested = self.peek('"')
                     if nested:
                         self.at += 1
