@@ -5,11 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import signal
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 from textual.app import App
@@ -18,7 +16,7 @@ from textual.command import CommandPalette, Provider
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
-from ddtui import themes
+from ddtui import leaving, themes
 from ddtui.actions import BY_ID, Where
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event
@@ -103,12 +101,7 @@ class DdtuiApp(App[int]):
         return PickScreen(self._offers)
 
     def on_mount(self) -> None:
-        loop = asyncio.get_running_loop()
-        for name in ("SIGTERM", "SIGHUP"):  # Textual restores the terminal on neither
-            number = getattr(signal, name, None)
-            if number is not None:
-                with suppress(NotImplementedError, RuntimeError, ValueError):
-                    loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
+        leaving.on_signals(asyncio.get_running_loop(), lambda status: self.exit(return_code=status))
         if self._desk is not None:
             self.call_after_refresh(self.reconnect)
 

@@ -41,6 +41,13 @@ def test_a_signal_ends_it_and_the_terminal_is_as_before(terminal: Terminal, numb
     given_back(terminal)
 
 
+def test_a_terminal_that_goes_away_takes_it_with_it(terminal: Terminal) -> None:
+    os.close(terminal.slave)
+    os.close(terminal.master)
+    terminal.slave, terminal.master = (os.open(os.devnull, os.O_RDWR) for _ in range(2))
+    terminal.process.wait(timeout=30)
+
+
 def test_quitting_ends_it_with_nothing_left_behind(terminal: Terminal) -> None:
     terminal.press("q")
     assert terminal.wait_end() == 0
@@ -58,6 +65,7 @@ def test_it_survives_any_size(terminal: Terminal) -> None:
 def test_copying_a_line_reaches_the_clipboard_of_the_terminal(terminal: Terminal) -> None:
     terminal.press("2")
     terminal.wait_for("Journal of")
+    terminal.settle()
     terminal.press("y")
     terminal.wait_for("line copied")
     assert b"\x1b]52;c;" in terminal.raw
