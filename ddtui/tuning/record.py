@@ -43,8 +43,22 @@ def digest(content: bytes | None) -> str | None:
 
 
 def digest_argvs(argvs: Sequence[Sequence[str]]) -> str:
-    """A hash of command lines; empty for none."""
-    return hashlib.sha256(json.dumps([list(argv) for argv in argvs]).encode()).hexdigest() if argvs else ""
+    """A hash of command lines, and one of their words at blanks; empty for none. `loaded_as` compares."""
+    if not argvs:
+        return ""
+    exact = [list(argv) for argv in argvs]
+    loose = [" ".join(argv).split() for argv in argvs]
+    return ":".join(hashlib.sha256(json.dumps(one).encode()).hexdigest() for one in (exact, loose))
+
+
+def loaded_as(planned: str, loaded: Sequence[Sequence[str]]) -> bool:
+    """Whether systemd holds the command lines of that hash. Where it could only be asked in a form that loses
+    the quotes (`show`, without a D-Bus), no word of it has a blank, and words at blanks are compared."""
+    now = digest_argvs(loaded)
+    if now.partition(":")[0] == planned.partition(":")[0]:
+        return True
+    whole = any(len(word.split()) > 1 for argv in loaded for word in argv)
+    return not whole and now.partition(":")[2] == planned.partition(":")[2]
 
 
 def begin(ctx: Tuning, plan: Plan, *, id: str | None = None) -> ChangeRecord:

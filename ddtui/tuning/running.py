@@ -200,12 +200,19 @@ class Run:
         return {**plain, **rooted}
 
     async def _sudo(self, paths: Sequence[str]) -> dict[str, bool]:
-        """Which of the files take root's rights: those in folders that we may not write."""
+        """Which of the files take root's rights: those in folders that we may not write, or may not make."""
         folders = [path.rpartition("/")[0] for path in paths]
-        parents = [Command(("test", "-w", folder)) for folder in folders]
-        return {
-            path: not done.ok for path, done in zip(paths, await self.ctx.host.batch(parents), strict=True)
-        }
+        tests = [
+            Command(("test", what, where))
+            for folder in folders
+            for what, where in (("-w", folder), ("-e", folder), ("-w", folder.rpartition("/")[0]))
+        ]
+        done = iter(await self.ctx.host.batch(tests))
+        found = {}
+        for path in paths:
+            ours, there, parent = next(done).ok, next(done).ok, next(done).ok
+            found[path] = not (ours or (not there and parent))
+        return found
 
     async def _complaints(self) -> list[str]:
         """What systemd-analyze says of the unit as it stands on disk. Empty where it is not there."""
@@ -227,7 +234,7 @@ class Run:
                 f"systemd does not take the new unit: {loaded.status.load_error or loaded.status.load_state}"
             )
         held = loaded.loaded_exec
-        if entry.loads and held is not None and record.digest_argvs(held) != entry.loads:
+        if entry.loads and held is not None and not record.loaded_as(entry.loads, held):
             raise Refused("the command line that systemd loaded is not the one that was planned")
         return entry
 

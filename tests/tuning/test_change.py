@@ -336,3 +336,17 @@ async def test_a_knob_that_is_taken_away_is_gone_from_the_process(ann: Tuning) -
     steps = await follow(change.apply(ann, await planned(ann, unsets=("topk",))))
     assert steps[-1].phase is Phase.VERIFIED, steps[-1]
     assert await running(ann, "topk") is None
+
+
+async def test_a_hostile_value_reaches_the_server_as_it_is_and_nothing_else_happens(
+    ann: Tuning, testhost: TestHost
+) -> None:
+    value = "a \"b\" 'c' $HOME ${PATH} $(touch /tmp/ddtui-x) `id` %i %% \\n \\ ; & | * ? ! \u00e9 \U0001f600\ttab\nline"
+    made = await planned(ann, f"--served-model-name={value}")
+    assert made.problems == ()
+    steps = await follow(change.apply(ann, made))
+    assert steps[-1].phase is Phase.VERIFIED, steps[-1]
+    pid = testhost.exec("systemctl", "show", UNIT, "-p", "MainPID", "--value").stdout.decode().strip()
+    argv = testhost.exec("cat", f"/proc/{pid}/cmdline").stdout.split(b"\0")
+    assert argv[argv.index(b"--served-model-name") + 1] == value.encode()
+    assert left_in_tmp(testhost) == []

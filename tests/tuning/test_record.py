@@ -102,3 +102,11 @@ def test_the_way_back_quotes_what_a_shell_would_take_apart() -> None:
 
 def test_ids_sort_by_time() -> None:
     assert record.new_id(1000.0) < record.new_id(2000.0)
+
+
+def test_what_systemd_loaded_is_compared_exactly_and_without_quotes_where_it_loses_them() -> None:
+    planned = record.digest_argvs([["python", "--name", "kimi k2.6", "--budget", "8"]])
+    assert record.loaded_as(planned, [["python", "--name", "kimi k2.6", "--budget", "8"]])
+    assert record.loaded_as(planned, [["python", "--name", "kimi", "k2.6", "--budget", "8"]])
+    assert not record.loaded_as(planned, [["python", "--name", "kimi", "k2.6", "--budget", "16"]])
+    assert not record.loaded_as(planned, [["python", "--name kimi", "k2.6", "--budget", "8"]])
