@@ -325,10 +325,13 @@ class _Analyst:
             last = command.argv[-1]
             tail = Word(Text(), last.raw, (*command.layers, "sd:bare"))
             state = State(given, folder, tail)
-            program = Word(Text(command.path), argv[0].raw, argv[0].bare) if argv else None
-            launch = self.finder.reach(
-                [program, *argv[1:]] if program and "@" in command.prefixes else argv, state
-            )
+            if "@" in command.prefixes and argv:  # argv[0] is a name of its own: look at the program
+                program = Word(Text(command.path), argv[0].raw, argv[0].bare)
+                launch = self.finder.reach([program, *argv[1:]], state)
+                if launch is not None and launch.words[0] is program:
+                    launch = replace(launch, words=(argv[0], *launch.words[1:]))
+            else:
+                launch = self.finder.reach(argv, state)
             if launch is not None:
                 return command, tuple(argv), launch
         return (*looked[0], None) if looked else (None, (), None)

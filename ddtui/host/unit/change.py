@@ -117,9 +117,8 @@ def _result(before: Tree, after: Tree, reading: UnitReading, table: FlagTable | 
     for path in sorted(known):
         old, new = before.read(path), known[path]
         if old != new:
-            edits.append(
-                FileEdit(path, old, new, drop_in.is_ours(path) and f"{found.merged.unit}.d/" in path)
-            )
+            ours = drop_in.is_ours(path) and f"{found.merged.unit}.d/" in path
+            edits.append(FileEdit(path, old, new, ours, _like(found) if old is None else None))
     kinds = {"drop-in" if one.ours else "edit" for one in edits}
     mechanism = "both" if len(kinds) == 2 else next(iter(kinds), "none")
     unit_files = {f.path for f in found.merged.files}
@@ -137,10 +136,10 @@ def _result(before: Tree, after: Tree, reading: UnitReading, table: FlagTable | 
 
 
 def _like(found: Analysis) -> str | None:
-    """The file that ddtui's drop-in repeats."""
-    settings = [s.file for s in found.merged.settings("ExecStart")]
-    files = [f.path for f in found.merged.files if not drop_in.is_ours(f.path)]
-    return next((f for f in reversed(files) if f in settings), files[0] if files else None)
+    """The file that ddtui's drop-in repeats: the last that has a command, else the unit's own."""
+    files = [f for f in found.merged.files if not drop_in.is_ours(f.path)]
+    commands = [f.path for f in files if f.of("Service", "ExecStart")]
+    return commands[-1] if commands else files[0].path if files else None
 
 
 def _notes(found: Analysis, edits: Sequence[FileEdit]) -> tuple[str, ...]:

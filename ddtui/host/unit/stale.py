@@ -24,23 +24,20 @@ def judge(found: Analysis) -> str | None:
     file = drop_in.find(found.merged)
     if file is None:
         return None
-    ours = drop_in.parse(file)
-    for what, origin in ours.origins.items():
-        if what == "ExecStart":
-            now = _below_exec(found)
-        else:
-            now = drop_in.origin_of_variable(below(found), what)
-        if now.digest != origin.digest:
-            name = "ExecStart=" if what == "ExecStart" else f"the variable {what}"
-            place = now.where or origin.where
-            return (
-                f"{file.path} was made from another {name} than the one that now stands in {place or 'the unit'}: "
-                "what changed there has no effect until ddtui's drop-in is made anew from it"
-            )
     behind = found.merged.drop_ins[found.merged.drop_ins.index(file) + 1 :]
     later = [f.path for f in behind if f.of("Service", "ExecStart") or f.of("Service", "Environment")]
     if later:
-        return f"{later[0]} comes after {file.path} and overrides it"
+        return f"{later[0]} comes after {file.path} and overrides it, until ddtui's drop-in is made anew"
+    for what, origin in drop_in.parse(file).origins.items():
+        exec_start = what == "ExecStart"
+        now = _below_exec(found) if exec_start else drop_in.origin_of_variable(below(found), what)
+        if now.digest != origin.digest:
+            name = "ExecStart=" if exec_start else f"the variable {what}"
+            place = now.where or origin.where or "the unit"
+            return (
+                f"{file.path} was made when {name} in {place} was another: what changed there has no effect until "
+                "ddtui's drop-in is made anew from it"
+            )
     return None
 
 

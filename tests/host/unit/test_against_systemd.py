@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from host.unit.offline import Offline
 from testhost_fixture import TestHost
 
 from ddtui.host.unit import environment, merge, words
@@ -19,7 +20,6 @@ from ddtui.host.unit.analysis import Analysis, analyse
 from ddtui.host.unit.change import change_unit
 from ddtui.host.unit.facts import HostFacts
 from ddtui.host.unit.read import read_unit
-from ddtui.host.unit.tree import Tree
 
 pytestmark = pytest.mark.realhost
 
@@ -35,33 +35,6 @@ OFTEN = settings(
         HealthCheck.function_scoped_fixture,
     ],
 )
-
-
-class Known(Tree):
-    """Exactly these files, and nothing else on the host."""
-
-    def __init__(self, files: Mapping[str, bytes | None]) -> None:
-        folders: dict[str, set[str]] = {}
-        for path in files:
-            folder, _, name = path.rpartition("/")
-            folders.setdefault(folder, set()).add(name)
-        super().__init__({p: c or b"" for p, c in files.items()}, {f: tuple(n) for f, n in folders.items()})
-
-    def read(self, path: str) -> bytes | None:
-        answer = super().read(path)
-        self.wanted.files.clear()
-        return answer
-
-    def program(self, path: str) -> bytes | None:
-        return self.read(path)
-
-    def list(self, folder: str) -> list[str]:
-        answer = super().list(folder)
-        self.wanted.folders.clear()
-        return answer
-
-    def link(self, path: str) -> str | None:
-        return None
 
 
 def ask(
@@ -255,7 +228,7 @@ def test_any_text_after_exec_start_is_read_as_systemd_reads_it(
     answer = ask(testhost, files, units, exec_start=True)
     compared = 0
     for unit in units:
-        found = analyse(Known(files), unit, "system", facts)
+        found = analyse(Offline(files), unit, "system", facts)
         seen = answer[unit]
         if any("not known here" in w for w in found.warnings) or "LoadState" not in seen["show"]:
             continue  # what depends on more of the host, or is not UTF-8, so that D-Bus cannot carry it
@@ -331,7 +304,7 @@ def test_drop_ins_of_all_folders_count_as_systemd_counts_them(
     files["/run/systemd/system/service.d/20-b.conf"] = b"[Service]\nEnvironment=ALL=2\n"
     answer = ask(testhost, files, units, exec_start=True)
     for unit in units:
-        found = analyse(Known(files), unit, "system", facts)
+        found = analyse(Offline(files), unit, "system", facts)
         shown = [one.replace("\\x20", " ") for one in words_of(answer[unit]["show"]["DropInPaths"])]
         mine = [file.path for file in found.merged.drop_ins]
         assert mine == shown, (unit, found.merged.hidden)
@@ -406,7 +379,7 @@ def test_a_hostile_value_reaches_the_server_unchanged(
     refused = []
     for number, value in enumerate(HOSTILE):
         unit = f"{shape}{number}.service"
-        tree = Known(before)
+        tree = Offline(before)
         reading = read_unit(tree, unit, "system", facts)
         assert reading.launch_argv is not None
         change = change_unit(tree, reading, [("--served-model-name", "set", value)])
@@ -422,19 +395,6 @@ def test_a_hostile_value_reaches_the_server_unchanged(
         assert [one["argv"] for one in answer[unit]["ran"]] == [list(argv)], unit
     assert testhost.exec("ls", "/tmp").stdout.find(b"owned") < 0
     assert set(refused) <= {"line\nbreak"}  # one line of an environment file cannot hold it
-
-
-def test_what_is_turned_back_leaves_nothing_behind() -> None:
-    files: dict[str, bytes | None] = {
-        "/etc/systemd/system/x.service": b"[Service]\nExecStart=/opt/test/sglang serve --model-path m --tp 8\n"
-    }
-    tree: Tree = Known(files)
-    reading = read_unit(tree, "x.service", "system")
-    there = change_unit(tree, reading, [("--tp", "set", "4")])
-    (edit,) = there.edits
-    changed = Known({**files, edit.path: edit.after})
-    back = change_unit(changed, read_unit(changed, "x.service", "system"), [("--tp", "set", "8")])
-    assert [(e.path, e.after) for e in back.edits] == [(edit.path, None)]
 
 
 def test_the_unit_path_is_systemds_own(testhost: TestHost) -> None:
