@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import secrets
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from ddtui import redact, sanitize
 from ddtui.host import shell
 from ddtui.host.base import (
     Asker,
@@ -30,52 +27,14 @@ from ddtui.host.base import (
     LoggedCommand,
     NotPermitted,
 )
+from ddtui.host.command_log import Report, said, title
+from ddtui.host.converse import Process, Prompt, WrongAnswer, converse, feed, keep_tail
 from ddtui.host.sudo import Password, Refusal, denied, refusal
 
 SLOTS = 4  # commands at a time; with the followers well under sshd's MaxSessions of 10
 FOLLOWERS = 3
-OUTPUT_LIMIT = 64 * 1024 * 1024  # bytes of one command's output
 LINE_LIMIT = 16 * 1024 * 1024  # bytes of one followed line; what is beyond comes as a line of its own
 NOISE_LIMIT = 1024 * 1024  # bytes that start-up files may print before the marker
-_CHUNK = 65536
-
-
-class Process(Protocol):
-    """A command that runs on the host."""
-
-    async def read(self) -> bytes:
-        """Some of its stdout; b"" at the end."""
-        ...
-
-    async def read_error(self) -> bytes:
-        """Some of its stderr; b"" at the end."""
-        ...
-
-    async def write(self, data: bytes) -> None:
-        """Give it stdin."""
-        ...
-
-    def write_eof(self) -> None: ...
-
-    async def exit_code(self) -> int | None:
-        """Wait for its end. 128 + N for signal N; None if the link broke before it was known."""
-        ...
-
-    async def end(self) -> None:
-        """End it if it still runs, on the host too. Never raises, takes a few seconds at most."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Prompt:
-    """What to answer when `mark` shows up on stderr (or on the terminal)."""
-
-    mark: bytes
-    answer: bytes
-
-
-class _WrongAnswer(Exception):
-    """The prompt came a second time."""
 
 
 class CommandHost(ABC):
@@ -174,13 +133,14 @@ class CommandHost(ABC):
             results: list[Completed] = []
             for at, (exit_code, stdout, stderr) in enumerate(outputs):
                 results.append(log.done(at, exit_code, stdout, stderr))
-                if refusal(results[-1]) in (Refusal.PASSWORD, Refusal.TERMINAL):
+                through_sudo = script.commands[at][0] == "sudo"
+                if through_sudo and refusal(results[-1]) in (Refusal.PASSWORD, Refusal.TERMINAL):
                     log.not_run()  # what came behind
                     return results
             if len(results) < len(sent):
-                missed = _title(sent[len(results)].argv)
+                missed = title(sent[len(results)].argv)
                 raise CommandFailed(
-                    f"the shell on {self.name} ended with exit code {code} before `{missed}`: {_said(err)}"
+                    f"the shell on {self.name} ended with exit code {code} before `{missed}`: {said(err)}"
                 )
             return results
 
@@ -226,9 +186,9 @@ class CommandHost(ABC):
                         log.title,
                         timeout,
                         stdin=command.stdin or b"",
-                        prompt=_Prompt(mark.encode(), password.encode() + b"\n"),
+                        prompt=Prompt(mark.encode(), password.encode() + b"\n"),
                     )
-                except _WrongAnswer:
+                except WrongAnswer:
                     raise self._password.wrong() from None
             errors = (shell.after_marker(marker, err) or b"").replace(mark.encode(), b"", 1)
             done = log.done(0, code, self._after(marker, out, err, log.title), errors)
@@ -249,7 +209,7 @@ class CommandHost(ABC):
     async def _try_on_terminal(self, command: Command, timeout: float, *, ask: bool) -> Completed:
         marker, mark = shell.new_marker(), f"ddtui-{secrets.token_hex(8)}:"
         payload = base64.b64encode(command.stdin or b"")
-        prompt = _Prompt(mark.encode(), (await self._password.get()).encode() + b"\n") if ask else None
+        prompt = Prompt(mark.encode(), (await self._password.get()).encode() + b"\n") if ask else None
         head = ("sudo", "-k", "-p", mark, "--") if ask else ("sudo", "-n", "--")
         string = shell.encode_on_terminal(marker, (*head, *command.argv), len(payload))
         with self._logged([command]) as log:
@@ -258,12 +218,12 @@ class CommandHost(ABC):
                     code, out, _ = await self._converse(
                         process, marker, log.title, timeout, stdin=payload, prompt=prompt, terminal=True
                     )
-                except _WrongAnswer:
+                except WrongAnswer:
                     raise self._password.wrong() from None
             split = shell.split_terminal(marker, out)
             if split is None:
                 raise CommandFailed(
-                    f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {_said(out)}"
+                    f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {said(out)}"
                 )
             return log.done(0, split[0], split[1].replace(mark.encode() + b"\n", b"", 1), split[2])
 
@@ -282,8 +242,8 @@ class CommandHost(ABC):
             with self._logged([command]) as log:
                 process = await self._open(shell.encode(shell.Script(marker, (words,), single=True)))
                 errors = bytearray()
-                reader = asyncio.create_task(_tail(process.read_error, errors))
-                feeder = asyncio.create_task(_feed(process, stdin or b""))
+                reader = asyncio.create_task(keep_tail(process.read_error, errors))
+                feeder = asyncio.create_task(feed(process, stdin or b""))
                 try:
                     yield _Lines(self, process, marker, log, errors, reader)
                 finally:
@@ -345,57 +305,21 @@ class CommandHost(ABC):
         timeout: float,
         *,
         stdin: bytes = b"",
-        prompt: _Prompt | None = None,
+        prompt: Prompt | None = None,
         terminal: bool = False,
     ) -> tuple[int, bytes, bytes]:
-        """Feed the process and collect what it prints: (exit code, stdout, stderr).
-
-        Stdin goes out at once; with a prompt after its answer; on a terminal after the marker.
-        """
-        out, err = bytearray(), bytearray()
-        watched = out if terminal else err
-        started, asked = asyncio.Event(), asyncio.Event()
-
-        def look() -> None:
-            if not started.is_set() and marker.encode() + b"\n" in out:
-                started.set()
-            if prompt and (count := watched.count(prompt.mark)):
-                asked.set()
-                if count > 1:
-                    raise _WrongAnswer
-
-        async def feed() -> None:
-            if terminal:
-                await started.wait()
-                await process.write(stdin)
-            if prompt:
-                await asked.wait()
-                await process.write(prompt.answer)
-            if not terminal:
-                await _feed(process, stdin)
-
-        async def talk() -> int | None:
-            async with asyncio.TaskGroup() as group:
-                feeder = group.create_task(feed())
-                outs = group.create_task(_collect(process.read, out, OUTPUT_LIMIT, look))
-                errs = group.create_task(_collect(process.read_error, err, OUTPUT_LIMIT, look))
-                await asyncio.wait({outs, errs})
-                feeder.cancel()
-            return await process.exit_code()
-
+        """`converse` with a time limit. Raises TimeoutError, LinkLost."""
         try:
             async with asyncio.timeout(timeout):
-                code = await talk()
+                code, out, err = await converse(process, marker, stdin, prompt=prompt, terminal=terminal)
         except TimeoutError:
             raise TimeoutError(f"`{title}` on {self.name} did not end within {timeout:g} s") from None
-        except ExceptionGroup as group:
-            raise group.exceptions[0] from None
         if code is None:
             raise LinkLost(
                 f"the link to {self.name} broke while `{title}` ran",
                 "Whether it took effect is not known; what it was to change is looked at again.",
             )
-        return code, bytes(out), bytes(err)
+        return code, out, err
 
     def _after(self, marker: str, out: bytes, err: bytes, title: str) -> bytes:
         rest = shell.after_marker(marker, out)
@@ -406,12 +330,12 @@ class CommandHost(ABC):
     def no_marker(self, out: bytes, err: bytes) -> NotPermitted:
         """The error for an account whose shell did not run what it was given."""
         return NotPermitted(
-            f"the account on {self.name} does not run commands; it said: {_said(err or out)}",
+            f"the account on {self.name} does not run commands; it said: {said(err or out)}",
             "Its login shell may be nologin, or sshd may force another command for this key.",
         )
 
-    def _logged(self, commands: Sequence[Command]) -> _Log:
-        return _Log(tuple(commands), self._command_callbacks)
+    def _logged(self, commands: Sequence[Command]) -> Report:
+        return Report(tuple(commands), self._command_callbacks)
 
 
 class _Lines(AsyncIterator[bytes]):
@@ -422,7 +346,7 @@ class _Lines(AsyncIterator[bytes]):
         host: CommandHost,
         process: Process,
         marker: str,
-        log: _Log,
+        log: Report,
         errors: bytearray,
         reader: asyncio.Task[None],
     ) -> None:
@@ -477,77 +401,9 @@ class _Lines(AsyncIterator[bytes]):
         if refusal(done):
             raise denied(name, self._log.commands[0].argv, done)
         if code:
-            raise CommandFailed(f"`{title}` on {name} ended with exit code {code}: {_said(said)}")
+            raise CommandFailed(f"`{title}` on {name} ended with exit code {code}: {said(said)}")
         if self._pending:
             self._ready.append(bytes(self._pending))
-
-
-class _Log:
-    """Reports to the command log: a command that ended at its end, the others when the context is left."""
-
-    def __init__(
-        self, commands: tuple[Command, ...], callbacks: Sequence[Callable[[LoggedCommand], None]]
-    ) -> None:
-        self.commands = commands
-        self.title = _title(commands[0].argv) + (
-            f" and {len(commands) - 1} more" if len(commands) > 1 else ""
-        )
-        self._callbacks = callbacks
-        self._at = time.time()
-        self._began = time.monotonic()
-        self._reported = 0
-
-    def __enter__(self) -> _Log:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        while self._reported < len(self.commands):
-            self._report(None)
-
-    def done(self, at: int, code: int, stdout: bytes, stderr: bytes) -> Completed:
-        self._report(code)
-        return Completed(self.commands[at].argv, code, stdout, stderr, time.monotonic() - self._began)
-
-    def not_run(self) -> None:
-        """The commands that did not end were not begun either."""
-        self.commands = self.commands[: self._reported]
-
-    def _report(self, code: int | None) -> None:
-        command = self.commands[self._reported]
-        self._reported += 1
-        line = LoggedCommand(
-            self._at, redact.argv(command.argv), command.sudo, code, time.monotonic() - self._began
-        )
-        for callback in list(self._callbacks):
-            callback(line)
-
-
-async def _collect(
-    read: Callable[[], Coroutine[Any, Any, bytes]],
-    into: bytearray,
-    limit: int,
-    look: Callable[[], None] | None = None,
-) -> None:
-    while data := await read():
-        if len(into) + len(data) > limit:
-            raise HostError(f"a command printed more than {limit // (1024 * 1024)} MiB; that is not kept")
-        into += data
-        if look:
-            look()
-
-
-async def _tail(read: Callable[[], Coroutine[Any, Any, bytes]], into: bytearray, keep: int = 65536) -> None:
-    """Read to the end; of much, only the start and the newest part are kept."""
-    while data := await read():
-        into += data
-        if len(into) > 2 * keep:
-            del into[keep // 2 : len(into) - keep // 2]
-
-
-async def _feed(process: Process, stdin: bytes) -> None:
-    if stdin:
-        await process.write(stdin)
-    process.write_eof()
 
 
 def _register(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], None]) -> Callable[[], None]:
@@ -558,15 +414,3 @@ def _register(callbacks: list[Callable[[Any], None]], callback: Callable[[Any], 
             callbacks.remove(callback)
 
     return end
-
-
-def _title(argv: Sequence[str]) -> str:
-    """A command in a message: redacted, inert, not too long."""
-    text = sanitize.sanitize(shell.join(redact.argv(argv)))
-    return text if len(text) <= 120 else text[:117] + "…"
-
-
-def _said(data: bytes) -> str:
-    """The last line that was printed, for a message."""
-    lines = [line for line in sanitize.decode(data).splitlines() if line.strip()]
-    return sanitize.line(redact.redact(lines[-1]))[:200].strip() if lines else "(nothing)"

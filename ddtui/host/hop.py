@@ -92,7 +92,11 @@ class Opener:
     ) -> asyncssh.SSHClientConnection:
         """One connection. `connect_timeout` is for the network; in the log-in a person may take time."""
         # asyncssh decides about certificates; plain keys all come to `Login`, which asks `known` about each
-        trusted = ([], known.authorities, known.revoked if known.authorities else [])
+        trusted: tuple[list[asyncssh.SSHKey], ...] = (
+            [],
+            known.authorities,
+            known.revoked if known.authorities else [],
+        )
         settings = {"server_host_key_algs": known.algorithms(), **hop.settings}
         connecting = asyncio.ensure_future(
             asyncssh.connect(
