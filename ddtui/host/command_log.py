@@ -54,7 +54,7 @@ def title(argv: Sequence[str]) -> str:
     return text if len(text) <= 120 else text[:117] + "…"
 
 
-def said(data: bytes) -> str:
+def last_words(data: bytes) -> str:
     """The last line that was printed, for a message."""
     lines = [line for line in sanitize.decode(data).splitlines() if line.strip()]
     return sanitize.line(redact.redact(lines[-1]))[:200].strip() if lines else "(nothing)"

@@ -27,7 +27,7 @@ from ddtui.host.base import (
     LoggedCommand,
     NotPermitted,
 )
-from ddtui.host.command_log import Report, said, title
+from ddtui.host.command_log import Report, last_words, title
 from ddtui.host.converse import Process, Prompt, WrongAnswer, converse, feed, keep_tail
 from ddtui.host.sudo import Password, Refusal, denied, refusal
 
@@ -140,7 +140,7 @@ class CommandHost(ABC):
             if len(results) < len(sent):
                 missed = title(sent[len(results)].argv)
                 raise CommandFailed(
-                    f"the shell on {self.name} ended with exit code {code} before `{missed}`: {said(err)}"
+                    f"the shell on {self.name} ended with exit code {code} before `{missed}`: {last_words(err)}"
                 )
             return results
 
@@ -223,7 +223,7 @@ class CommandHost(ABC):
             split = shell.split_terminal(marker, out)
             if split is None:
                 raise CommandFailed(
-                    f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {said(out)}"
+                    f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {last_words(out)}"
                 )
             return log.done(0, split[0], split[1].replace(mark.encode() + b"\n", b"", 1), split[2])
 
@@ -330,7 +330,7 @@ class CommandHost(ABC):
     def no_marker(self, out: bytes, err: bytes) -> NotPermitted:
         """The error for an account whose shell did not run what it was given."""
         return NotPermitted(
-            f"the account on {self.name} does not run commands; it said: {said(err or out)}",
+            f"the account on {self.name} does not run commands; it said: {last_words(err or out)}",
             "Its login shell may be nologin, or sshd may force another command for this key.",
         )
 
@@ -401,7 +401,7 @@ class _Lines(AsyncIterator[bytes]):
         if refusal(done):
             raise denied(name, self._log.commands[0].argv, done)
         if code:
-            raise CommandFailed(f"`{title}` on {name} ended with exit code {code}: {said(said)}")
+            raise CommandFailed(f"`{title}` on {name} ended with exit code {code}: {last_words(said)}")
         if self._pending:
             self._ready.append(bytes(self._pending))
 
