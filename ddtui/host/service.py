@@ -1,8 +1,9 @@
-"""The service on the host: what systemd says of it, what its unit says, and the server process that really runs.
+"""The service on the host: what systemd says of it, what its unit says, and the process that really runs.
 
-Commands, all plain: `systemctl [--user] show UNIT -p A,B,… --timestamp=us+utc --no-pager`; `systemctl [--user]
-show -p Version --no-pager`; `busctl [--user] --json=short get-property org.freedesktop.systemd1 PATH
-org.freedesktop.systemd1.Service ExecStart Environment`; `id`; `printenv HOME`; and those of `fetch` and `processes`.
+Commands, all plain: `systemctl [--user] show UNIT -p A,B,… --timestamp=us+utc --no-pager`; `systemctl
+[--user] show -p Version --no-pager`; `busctl [--user] --json=short get-property org.freedesktop.systemd1
+PATH org.freedesktop.systemd1.Service ExecStart Environment`; `id`; `printenv HOME`; and those of `fetch`
+and `processes`.
 """
 
 from __future__ import annotations
@@ -74,7 +75,9 @@ class ServiceStatus:
 
     @property
     def running(self) -> bool:
-        return self.active_state in ("active", "reloading", "activating", "deactivating") and self.main_pid > 0
+        return (
+            self.active_state in ("active", "reloading", "activating", "deactivating") and self.main_pid > 0
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class ServiceReading:
     round_trips: int = 0
 
 
-# -- status --------------------------------------------------------------------------------------------------------
+# -- status ----------------------------------------------------------------------------------------------
 def _systemctl(service: Service, *rest: str) -> tuple[str, ...]:
     return ("systemctl", *(("--user",) if service.scope is Scope.USER else ()), *rest)
 
@@ -195,7 +198,7 @@ def _paths(text: str) -> tuple[str, ...]:
         return tuple(text.split())
 
 
-# -- everything ----------------------------------------------------------------------------------------------------
+# -- everything ------------------------------------------------------------------------------------------
 async def read_service(
     host: Host, service: Service, *, knobs: tuple[str, ...] = (), sudo: bool = False
 ) -> ServiceReading:
@@ -301,8 +304,8 @@ class _Reader:
         )
         if not self.user:
             return facts
-        who = re.match(r"uid=(\d+)\(([^)]*)\) gid=(\d+)\(([^)]*)\)", done[4].out)
-        home = done[5].out.strip() or None
+        who = re.match(r"uid=(\d+)\(([^)]*)\) gid=(\d+)\(([^)]*)\)", done[len(_FACTS)].out)
+        home = done[len(_FACTS) + 1].out.strip() or None
         if not who:
             return replace(facts, home=home)
         uid, user, gid, group = int(who[1]), who[2], int(who[3]), who[4]
@@ -340,12 +343,12 @@ class _Reader:
             self.problems["unit"] = unit.problems[0]
         return unit
 
-    # -- processes -------------------------------------------------------------------------------------------
+    # -- processes ----------------------------------------------------------------------------------------
     def process_commands(
         self, status: ServiceStatus, unit: UnitReading | None
     ) -> tuple[list[Command], list[Command]]:
         """What to ask about processes now: for their numbers, or about those that are known."""
-        if self.looked or status.main_pid == 0 and not status.control_group:
+        if self.looked or (status.main_pid == 0 and not status.control_group):
             return [], []
         if not self.numbers and status.control_group:
             return [Command(("cat", "--", path)) for path in processes.cgroup_files(status.control_group)], []
@@ -427,6 +430,7 @@ _FACTS = (
     "/etc/machine-id",
     "/proc/sys/kernel/random/boot_id",
     "/proc/sys/kernel/osrelease",
+    "/proc/sys/kernel/arch",
 )
 
 
@@ -459,9 +463,11 @@ def _shown_exec(status: ServiceStatus) -> tuple[tuple[str, ...], ...] | None:
     return tuple(tuple(one.split()) for one in shown) if shown else None
 
 
-# -- what is pending -----------------------------------------------------------------------------------------------
+# -- what is pending -------------------------------------------------------------------------------------
 def _reload_pending(reading: ServiceReading, loaded_environment: Mapping[str, str] | None) -> str | None:
-    """Why the loaded unit is not the one on disk. systemd's own word is not enough: 252 overlooks a first drop-in."""
+    """Why the loaded unit is not the one on disk. systemd's own word is not enough: 252 overlooks a first
+    drop-in.
+    """
     unit, status = reading.unit, reading.status
     if unit is None or not status.exists or status.load_state not in ("loaded", "bad-setting"):
         return None
@@ -485,7 +491,9 @@ def _reload_pending(reading: ServiceReading, loaded_environment: Mapping[str, st
             f"systemd has loaded other variables for {name} than the files now say: a daemon-reload is needed"
         )
     if status.need_daemon_reload:
-        return f"systemd says that the files of {name} have changed since it loaded them: a daemon-reload is needed"
+        return (
+            f"systemd says that files of {name} have changed since it loaded them: a daemon-reload is needed"
+        )
     return None
 
 

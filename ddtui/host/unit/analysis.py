@@ -234,8 +234,8 @@ class _Analyst:
         elif len(commands) > 1 and not oneshot:
             second = commands[1].assignment
             self.problems.append(
-                f"{second.file}:{second.line}: a second ExecStart= without a reset (an empty ExecStart= before it); "
-                "systemd refuses the unit"
+                f"{second.file}:{second.line}: a second ExecStart= without a reset (an empty one) before "
+                "it; systemd refuses the unit"
             )
         return commands
 
@@ -435,7 +435,9 @@ def _mark(word: Word) -> Mark | None:
 
 
 def _composed(tree: Tree, name: str, facts: HostFacts, table: FlagTable | None) -> Analysis | None:
-    """A compose service without a unit: NAME is FILE, FILE:SERVICE, a folder, or a service's or container's name."""
+    """A compose service without a unit: NAME is FILE, FILE:SERVICE, a folder, or a service's or container's
+    name.
+    """
     path, _, service = name.partition(":")
     candidates: list[tuple[tuple[str, ...], str | None]] = []
     if path.endswith((".yml", ".yaml")):

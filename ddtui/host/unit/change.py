@@ -1,8 +1,9 @@
 """Setting or unsetting flags where they live, as file edits; every edit is read back before it is offered.
 
-What stands in the unit or another's drop-in is changed by ddtui's own drop-in, which repeats it with one token
-replaced; environment files, scripts, compose files, quadlets and SGLang's config file are edited in place. For each
-turn several ways are tried, the least invasive first; the first whose result reads back exactly as wanted is taken.
+What stands in the unit or another's drop-in is changed by ddtui's own drop-in, which repeats it with one
+token replaced; environment files, scripts, compose files, quadlets and SGLang's config file are edited in
+place. For each turn several ways are tried, the least invasive first; the first whose result reads back
+exactly as wanted is taken.
 """
 
 from __future__ import annotations
@@ -66,8 +67,9 @@ def change_unit(
 ) -> UnitChange:
     """Set or unset flags: turns are (flag, "set" | "unset", value | None).
 
-    A flag may also be the name of an environment variable (no leading dash). Several values are given in one text,
-    apart by blanks. Changes nothing itself. Like `read_unit`, the answer counts only once the tree wants nothing.
+    A flag may also be the name of an environment variable (no leading dash). Several values are given in
+    one text, apart by blanks. Changes nothing itself. Like `read_unit`, the answer counts only once the
+    tree wants nothing.
     """
     changed = tree
     try:
@@ -79,7 +81,7 @@ def change_unit(
 
 
 def rebase(tree: Tree, reading: UnitReading, flag_table: FlagTable | None = None) -> UnitChange:
-    """Make ddtui's drop-in anew from what now stands below it, with the same flags turned to the same values."""
+    """Make ddtui's drop-in anew from what now stands below it, with the same turns in it."""
     found = analyse(tree, reading.asked, reading.scope, reading.facts, flag_table)
     file = drop_in.find(found.merged)
     if file is None:
@@ -157,7 +159,8 @@ def _notes(found: Analysis, edits: Sequence[FileEdit]) -> tuple[str, ...]:
                 found.launch.state.compose["service"] if found.launch and found.launch.state.compose else ""
             )
             notes.append(
-                f"a container keeps its command through a restart: `docker compose up -d {service}` makes it anew"
+                f"a container keeps its command through a restart: `docker compose up -d {service}` "
+                "makes it anew"
             )
         elif UnitName(found.merged.unit).instance and found.unit:
             notes.append(f"{one.path} is also read by the other instances of {UnitName(found.unit).template}")
@@ -166,7 +169,7 @@ def _notes(found: Analysis, edits: Sequence[FileEdit]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(notes))
 
 
-# -- one turn ------------------------------------------------------------------------------------------------------
+# -- one turn --------------------------------------------------------------------------------------------
 def _turn(
     tree: Tree,
     reading: UnitReading,
@@ -240,7 +243,7 @@ class _Turner:
         )
         return mark.file if mark else "the unit"
 
-    # -- writing -----------------------------------------------------------------------------------------------
+    # -- writing ------------------------------------------------------------------------------------------
     def apply(self, changes: Sequence[Replacement]) -> Tree:
         """The tree with the replacements made: in ddtui's drop-in for what stands in units, else in place."""
         in_place: list[Replacement] = []
@@ -331,7 +334,7 @@ class _Turner:
         return self.name
 
     def simplified(self, tree: Tree, after: Analysis) -> Tree:
-        """The same without what ddtui's drop-in no longer needs: a part that says what stands below it anyway."""
+        """The same without the parts of ddtui's drop-in that say what stands below it anyway."""
         file = drop_in.find(after.merged)
         if file is None:
             return tree
@@ -384,7 +387,7 @@ def _alike(one: Analysis, other: Analysis, left_out: set[str]) -> bool:
     return raw[0] == raw[1] and mine == others and one.launch.argv == other.launch.argv
 
 
-# -- flags -----------------------------------------------------------------------------------------------------------
+# -- flags -----------------------------------------------------------------------------------------------
 class _Flag(_Turner):
     """One flag of the server."""
 
@@ -434,7 +437,6 @@ class _Flag(_Turner):
 
     def right(self, wanted: list[str]) -> Callable[[Analysis], bool]:
         def check(after: Analysis) -> bool:
-            # the program before the engine's arguments, and all else that the server is given, stay as they are
             return [w.value for w in after.words] == wanted
 
         return check
@@ -465,7 +467,7 @@ class _Flag(_Turner):
         return edit.remove(self.tree, [(self.to_remove(word, words), word.style) for word in kept])
 
     def to_remove(self, word: Word, words: Sequence[Word]) -> Region:
-        """Of the value of a variable: the variable's name, if all of its words go, else the word in its value."""
+        """Of a variable's value: the variable's name, if all of its words go, else the word in the value."""
         standing, place = word.standing, word.place
         if standing is not None and standing != place:
             siblings = [w for w in self.found.words if w.standing == standing]
@@ -590,7 +592,7 @@ class _Flag(_Turner):
         return self.first_right(attempts(), self.right(wanted))
 
 
-# -- environment variables -------------------------------------------------------------------------------------------
+# -- environment variables -------------------------------------------------------------------------------
 class _Environment(_Turner):
     """One variable of the server's environment."""
 

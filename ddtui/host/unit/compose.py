@@ -1,7 +1,7 @@
 """docker compose: which files make a project, how their variables are replaced, and what a service starts.
 
-After the compose specification and docker compose v2: values from the shell's environment, then .env, then the
-`:-default`; `$$` is `$`; a later file replaces `command` and `entrypoint` whole and merges maps by key.
+After the compose specification and docker compose v2: values from the shell's environment, then .env, then
+the `:-default`; `$$` is `$`; a later file replaces `command` and `entrypoint` whole and merges maps by key.
 """
 
 from __future__ import annotations
@@ -186,9 +186,10 @@ def _merge(service: dict[str, Node], more: Map) -> None:
         before = service.get(key)
         if isinstance(before, Map) and isinstance(value, Map):
             value = Map((*before.entries, *value.entries))
+        elif key in ("command", "entrypoint"):
+            pass  # replaced whole
         elif isinstance(before, yaml_text.Sequence) and isinstance(value, yaml_text.Sequence):
-            if key not in ("command", "entrypoint"):
-                value = yaml_text.Sequence((*before.items, *value.items), value.flow)
+            value = yaml_text.Sequence((*before.items, *value.items), value.flow)
         service[key] = value
 
 

@@ -1,7 +1,7 @@
 """ddtui's own drop-in: its name, its content, and what it was made from.
 
-It sorts after every other drop-in, repeats ExecStart= with the turned flags changed, and holds Environment= lines.
-Its head is comments that say what was turned and, as hashes, what stood below when it was made.
+It sorts after every other drop-in, repeats ExecStart= with the turned flags changed, and holds Environment=
+lines. Its head is comments that say what was turned and, as hashes, what stood below when it was made.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class DropIn:
     def render(self) -> bytes:
         """The file's content."""
         lines = [
-            "# Made by ddtui: the settings that were turned in it. Remove this file and daemon-reload to undo them.",
-            "# What it repeats of the files below it does not follow them; ddtui says when they have changed.",
+            "# Made by ddtui: the settings turned in it. To undo them: remove this file, then daemon-reload.",
+            "# What it repeats from other files does not follow them; ddtui tells when they have changed.",
         ]
         if self.turned:
             lines.append("# ddtui: turned " + ", ".join(self.turned))
@@ -103,7 +103,7 @@ def parse(file: UnitFile) -> DropIn:
 
 
 def choose_path(merged: MergedUnit, facts: HostFacts) -> str:
-    """Where ddtui's drop-in goes: after every other in byte order of the name, in the operator's own folder."""
+    """Where ddtui's drop-in goes: in the operator's own folder, after every other in byte order of names."""
     folder = f"{merge.own_folder(merged.scope, facts)}/{merged.unit}.d"
     others = [posixpath.basename(f.path) for f in merged.drop_ins if not is_ours(f.path)]
     others += [posixpath.basename(path) for path in merged.hidden if not is_ours(path)]

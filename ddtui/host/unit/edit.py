@@ -116,7 +116,7 @@ def append(tree: Tree, tail: Word, values: Sequence[str], *, inside: bool = Fals
 
 
 def remove(tree: Tree, words: Sequence[tuple[Region, str]]) -> list[Replacement]:
-    """Words, given by place and style, go, with the blanks, commas, dashes and line ends that kept them apart."""
+    """Words, given by place and style, go, with the blanks, commas and line ends that kept them apart."""
     stretches: list[list[int]] = []
     files: list[tuple[str, str]] = []
     for place, style in words:

@@ -96,8 +96,8 @@ def _short(text: str) -> str:
 def of_file(path: str, data: bytes, *, modern: bool = True) -> tuple[list[Variable], list[str]]:
     """The variables of an environment file, in order, and the names in it that systemd ignores.
 
-    `modern`: since v254 a backslash at the end of a comment does not continue it. Raises ValueError for a file
-    that is not UTF-8.
+    `modern`: since v254 a backslash at the end of a comment does not continue it. Raises ValueError for a
+    file that is not UTF-8.
     """
     content = decode(data)
     if any("\udc80" <= c <= "\udcff" for c in content):
@@ -271,10 +271,11 @@ class Surprise:
 
 
 def expand_argv(argv: Iterable[Word], environment: Environment) -> tuple[list[Word], list[Surprise]]:
-    """The command line with its variables replaced, and what to know about words that do not mean what they seem.
+    """The command line with its variables replaced, and what to know about words that do not mean what they
+    seem.
 
-    A word that is `$NAME` and nothing else is replaced by the words of its value, and vanishes where it is not
-    set; `${NAME}` is replaced within its word; `$$` is `$`; all else stays.
+    A word that is `$NAME` and nothing else is replaced by the words of its value, and vanishes where it is
+    not set; `${NAME}` is replaced within its word; `$$` is `$`; all else stays.
     """
     result: list[Word] = []
     surprises: list[Surprise] = []

@@ -1,4 +1,4 @@
-"""Flags in a command line, read as argparse does, with or without a table of what the installed SGLang takes."""
+"""Flags in a command line, read as argparse does, with or without a table of what SGLang takes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ddtui.host.unit.text import Text, Word
 
 Value = str | bool | list[str]
 _NUMBER = re.compile(r"-\d+$|-\d*\.\d+$")
-# Spellings of one flag in every release from 0.5.9 on (the window's: 0.5.11 to 0.5.19); used where no table is given
+# Spellings of one flag since 0.5.9 (the window's: 0.5.11 to 0.5.19), for where no table is given
 _SAME = (
     ("--model-path", "--model"),
     ("--tp-size", "--tensor-parallel-size", "--tp"),
@@ -24,9 +24,12 @@ _SAME = (
 )
 # Flags with several values, by 0.5.11's own --help and parser; used where no table is given
 _SEVERAL = frozenset(
-    "--cuda-graph-bs --piecewise-cuda-graph-tokens --lora-paths --lora-target-modules --encoder-urls --numa-node "
-    "--gc-threshold --log-requests-target --debug-tensor-dump-layers --bucket-time-to-first-token "
-    "--bucket-inter-token-latency --prompt-tokens-buckets --generation-tokens-buckets".split()
+    {
+        *("--cuda-graph-bs", "--piecewise-cuda-graph-tokens", "--lora-paths", "--lora-target-modules"),
+        *("--encoder-urls", "--numa-node", "--gc-threshold", "--log-requests-target"),
+        *("--debug-tensor-dump-layers", "--bucket-time-to-first-token", "--bucket-inter-token-latency"),
+        *("--prompt-tokens-buckets", "--generation-tokens-buckets"),
+    }
 )
 _CANONICAL = {name: names[0] for names in _SAME for name in names}
 

@@ -1,4 +1,4 @@
-"""Finding the server's launch command: through wrappers, shells, scripts, containers, down to the engine itself."""
+"""Finding the server's launch command: through wrappers, shells, scripts and containers."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Finder:
             return self._wrapped(words, values, unwrapped, state)
         return self._script(words, values, state)
 
-    # -- the engine ------------------------------------------------------------------------------------------
+    # -- the engine ---------------------------------------------------------------------------------------
     def _launch(self, words: Sequence[Word], engine: engines.Engine, state: State) -> Launch:
         if engine.guessed:
             self.warnings.append(
@@ -138,7 +138,7 @@ class Finder:
                 return posixpath.join(folder, name)
         return f"/usr/bin/{name}" if is_python else None
 
-    # -- wrappers --------------------------------------------------------------------------------------------
+    # -- wrappers -----------------------------------------------------------------------------------------
     def _wrapped(
         self, words: Sequence[Word], values: list[str], found: wrappers.Unwrapped, state: State
     ) -> Launch | None:
@@ -204,7 +204,7 @@ class Finder:
             uv_project=posixpath.normpath(posixpath.join(state.cwd, project)),
         )
 
-    # -- shells and scripts ----------------------------------------------------------------------------------
+    # -- shells and scripts -------------------------------------------------------------------------------
     def _shell(self, program: str, words: Sequence[Word], state: State) -> Launch | None:
         """`bash [options] -c STRING …` or `bash [options] FILE …`."""
         at, command = 1, ""
@@ -324,7 +324,7 @@ class Finder:
             return self._run(rest[0].text, program, "sh", [], [], replace(inner, wrappers=state.wrappers))
         return self.reach(rest, inner) if rest else None
 
-    # -- containers ------------------------------------------------------------------------------------------
+    # -- containers ---------------------------------------------------------------------------------------
     def _container(self, program: str, words: Sequence[Word], state: State) -> Launch | None:
         values = [word.value for word in words]
         verb = next((i for i, v in enumerate(values[1:], 1) if not v.startswith("-")), len(values))
@@ -387,7 +387,8 @@ class Finder:
             servers.sort(key=lambda one: not any("--speculative" in w for w in one[1].argv))
             names = ", ".join(name for name, _ in servers)
             self.warnings.append(
-                f"several services start a server ({names}); {servers[0][0]} was read: name the one that is meant"
+                f"several services start a server ({names}); {servers[0][0]} was read: "
+                "name the one that is meant"
             )
         return servers[0][1] if servers else None
 

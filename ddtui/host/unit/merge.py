@@ -142,8 +142,9 @@ def drop_in_folders(names: tuple[str, ...], folders: tuple[str, ...]) -> list[st
 
 
 def _prefix_names(name: str) -> list[str]:
-    """`a-b@i.service` → itself, `a-b@.service`, `a-.service`, `a-@i.service`, `a-@.service`: the way down that
-    unit_file_process_dir() takes (a template's own prefix has no `@`; seen on 252)."""
+    """`a-b@i.service` → itself, `a-b@.service`, `a-.service`, `a-@i.service`, `a-@.service`.
+
+    The way down that unit_file_process_dir() takes; a template's own prefix has no `@` (seen on 252)."""
     parts = UnitName(name)
     found = [name]
     if parts.template:

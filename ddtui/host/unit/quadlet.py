@@ -1,7 +1,7 @@
 """podman's quadlets: a `.container` file from which a service is generated.
 
-After podman-systemd.unit(5): `Exec=` is split as systemd splits, and systemd's specifiers and variables act on it
-again in the generated unit.
+After podman-systemd.unit(5): `Exec=` is split as systemd splits, and systemd's specifiers and variables act
+on it again in the generated unit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a unit says: its command line as systemd takes it, the launch command in it, and where each flag lives."""
+"""What a unit says: its command line, the launch command in it, and where each flag lives."""
 
 from __future__ import annotations
 
@@ -42,12 +42,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class UnitReading:
-    """A unit as it stands on disk now (not as systemd loaded it). Values are in clear: redact before showing them."""
+    """A unit as it stands on disk now (not as systemd loaded it). Values are in clear: redact before
+    showing them.
+    """
 
     unit: str | None  # None: a compose service without a unit
     scope: str  # "system" or "user"
     engine: str | None  # "sglang", "vllm", "llama.cpp", …; None: no launch command was found
-    # unit, drop-in, environment, environment-file, shell-wrapper, script, config-file, docker-run, compose, quadlet
+    # unit, drop-in, environment, environment-file, shell-wrapper, script, config-file, docker-run, compose,
+    # or quadlet
     lives: str | None
     file: str | None  # where the knob's token stands
     line: int | None  # None: not in force anywhere
@@ -97,9 +100,9 @@ def read_unit(
 ) -> UnitReading:
     """Read a unit (or a quadlet's, or a compose service) from a tree.
 
-    `scope` None: the system's unit of that name, else a user's. `knobs`: the flags that `lives`, `file` and `line`
-    speak of, the first that is there. While the tree wants files (`tree.wanted`), the reading is not yet the
-    truth. Raises UnitError.
+    `scope` None: the system's unit of that name, else a user's. `knobs`: the flags that `lives`, `file` and
+    `line` speak of, the first that is there. While the tree wants files (`tree.wanted`), the reading is not
+    yet the truth. Raises UnitError.
     """
     return reading_of(tree, analyse(tree, unit, scope, facts), unit, tuple(knobs))
 
@@ -218,7 +221,7 @@ def _argv(found: Analysis) -> tuple[str, ...] | None:
 
 
 def _not_in_force(found: Analysis, given: Mapping[str, Value]) -> dict[str, Value]:
-    """Flags in lines that systemd ignores: after a blank line within a command, after a backslash and a blank."""
+    """Flags in lines that systemd ignores: those after a blank line within a command, for one."""
     lost: dict[str, Value] = {}
     quadlet_files = (found.quadlet.file, *found.quadlet.drop_ins) if found.quadlet else ()
     for file in (*found.merged.files, *quadlet_files):

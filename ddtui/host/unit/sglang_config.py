@@ -1,7 +1,7 @@
 """SGLang's own `--config FILE`: YAML entries that it puts before the command line.
 
-After ConfigArgumentMerger in sglang/srt/server_args_config_parser.py (0.5.9 to 0.5.23): only the word `--config`
-itself is looked for, the file's entries come first, so the command line wins.
+After ConfigArgumentMerger in sglang/srt/server_args_config_parser.py (0.5.9 to 0.5.23): only the word
+`--config` itself is looked for, the file's entries come first, so the command line wins.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Following a shell script to the server that it starts, without running anything.
 
-Variables, arrays, functions, conditions and loops are evaluated over text that remembers where it stands. What
-only running the script could tell (`$(nproc)`, `date`, other programs) stays as written and is marked unknown; a
-condition that rests on it is tried both ways. Commands with effects are passed over.
+Variables, arrays, functions, conditions and loops are evaluated over text that remembers where it stands.
+What only running the script could tell (`$(nproc)`, `date`, other programs) stays as written and is marked
+unknown; a condition that rests on it is tried both ways. Commands with effects are passed over.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Value = Text | list[Word]
 
 @dataclass(slots=True)
 class Shell:
-    """One shell, with its variables. `reach` looks at a command line and gives the launch it leads to, or None."""
+    """One shell, with its variables. `reach` gives the launch that a command line leads to, or None."""
 
     tree: Tree
     reach: Callable[[list[Word], Shell], object | None]
@@ -62,7 +62,7 @@ class Shell:
         given = {n: v for n, v in self.variables.items() if n in self.exported and isinstance(v, Text)}
         return {n: Variable(n, v, kind="script") for n, v in {**given, **self.temporary}.items()}
 
-    # -- running ---------------------------------------------------------------------------------------------
+    # -- running ------------------------------------------------------------------------------------------
     def run(self, text: Text) -> object | None:
         """Follow a script; gives the launch it reaches, or None. Raises ShellSyntaxError."""
         try:
@@ -143,8 +143,8 @@ class Shell:
                 return self.lists(body)
             if status is None:
                 self.warnings.append(
-                    f"{self.where(command.raw.marks[0])}: whether this condition holds is known only when the "
-                    "script runs; it is taken to hold unless the script would end there"
+                    f"{self.where(command.raw.marks[0])}: whether this condition holds is known only when "
+                    "the script runs; it is taken to hold unless the script would end there"
                 )
                 if self.attempt(body):
                     return True
@@ -276,7 +276,7 @@ class Shell:
         else:
             self.log = "file:" + posixpath.join(self.cwd, target.value)
 
-    # -- variables -------------------------------------------------------------------------------------------
+    # -- variables ----------------------------------------------------------------------------------------
     def set(self, name: str, value: Value, *, append: bool = False) -> None:
         before = self.variables.get(name)
         if append and before is not None:
@@ -310,7 +310,7 @@ class Shell:
             items.append(word)
         self.set(assign.name, items)
 
-    # -- expansion -------------------------------------------------------------------------------------------
+    # -- expansion ----------------------------------------------------------------------------------------
     def words(self, words: tuple[ShellWord, ...]) -> list[Word]:
         return [field for word in words for field in shell_expansion.fields(self, word)]
 

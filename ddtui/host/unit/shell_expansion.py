@@ -164,7 +164,7 @@ def _value(shell: Shell, part: Part) -> Value:
             return literal
 
 
-# -- parameters --------------------------------------------------------------------------------------------------
+# -- parameters ------------------------------------------------------------------------------------------
 def _parameter(shell: Shell, part: Parameter) -> Value:
     name = part.name
     if part.indirect:
@@ -385,7 +385,7 @@ def _together(items: list[Part]) -> tuple[Part, ...]:
     return tuple(made)
 
 
-# -- patterns and numbers ----------------------------------------------------------------------------------------
+# -- patterns and numbers --------------------------------------------------------------------------------
 def pattern(shell: Shell, word: ShellWord) -> re.Pattern[str]:
     """A word as a glob pattern: what was quoted in it is literal."""
     made = ""
@@ -440,15 +440,15 @@ def _number(node: ast.expr) -> int:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
             return int(_OPERATORS[type(op)](_number(left), _number(right)))
         case ast.BoolOp(op=ast.And(), values=values):
-            return int(all([_number(v) for v in values]))
+            return int(all(_number(v) for v in values))
         case ast.BoolOp(values=values):
-            return int(any([_number(v) for v in values]))
+            return int(any(_number(v) for v in values))
         case ast.IfExp(test=test, body=body, orelse=otherwise):
             return _number(body if _number(test) else otherwise)
     raise ValueError("not a number")
 
 
-# -- substitutions -----------------------------------------------------------------------------------------------
+# -- substitutions ---------------------------------------------------------------------------------------
 def substitute(shell: Shell, body: tuple[AndOr, ...]) -> Text | None:
     """What `$(…)` gives, for the few commands that need nothing run; None: not known."""
     cwd, output = shell.cwd, Text()

@@ -1,6 +1,8 @@
-"""The grammar of shell scripts, as far as launch scripts use it: a parser that keeps where every character stands.
+"""The grammar of shell scripts, as far as launch scripts use it: a parser that keeps where every character
+stands.
 
-POSIX with the parts of bash that such scripts are written in: arrays, `[[ ]]`, `(( ))`, here-strings, functions.
+POSIX with the parts of bash that such scripts are written in: arrays, `[[ ]]`, `(( ))`, here-strings,
+functions.
 """
 
 from __future__ import annotations
@@ -198,7 +200,7 @@ class _Parser:
         marks = self.text.marks
         return ShellSyntaxError(message, marks[min(self.at, len(marks) - 1)] if marks else None)
 
-    # -- blanks and tokens -----------------------------------------------------------------------------------
+    # -- blanks and tokens --------------------------------------------------------------------------------
     def blanks(self, newlines: bool = False) -> None:
         while self.at < len(self.s):
             c = self.s[self.at]
@@ -245,7 +247,7 @@ class _Parser:
             raise self.error(f"{word!r} is missing")
         self.at += len(word)
 
-    # -- lists -----------------------------------------------------------------------------------------------
+    # -- lists --------------------------------------------------------------------------------------------
     def body(self, ends: tuple[str, ...]) -> tuple[AndOr, ...]:
         lists: list[AndOr] = []
         while True:
@@ -300,7 +302,7 @@ class _Parser:
             self.at += 2 if self.peek("|&") else 1
             self.blanks(newlines=True)
 
-    # -- commands --------------------------------------------------------------------------------------------
+    # -- commands -----------------------------------------------------------------------------------------
     def command(self) -> Command:
         self.blanks()
         start, word = self.at, self.keyword()
@@ -513,7 +515,7 @@ class _Parser:
             return Redirect(found[1], found[2], None)
         return Redirect(found[1], found[2], target)
 
-    # -- words -----------------------------------------------------------------------------------------------
+    # -- words --------------------------------------------------------------------------------------------
     def word(self, regex: bool = False) -> ShellWord:
         start = self.at
         parts: list[Part] = []
@@ -541,7 +543,7 @@ class _Parser:
         return ShellWord(tuple(parts), self.text[start : self.at])
 
     def part(self, stop: str, double: bool = False) -> list[Part]:
-        """One piece of a word. `double`: inside double quotes; `stop`: the character that ends an argument."""
+        """One piece of a word. `double`: inside double quotes; `stop`: what ends it besides."""
         c, start = self.s[self.at], self.at
         brace = "-brace" if stop == "}" and double else ""
         layer = f"sh:double{brace}" if double else "sh:bare"

@@ -1,4 +1,4 @@
-"""`test`, `[ … ]` and `[[ … ]]`: whether a condition holds, as far as it can be known without running anything."""
+"""`test`, `[ … ]` and `[[ … ]]`: whether a condition holds, as far as that is known without running it."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def below(found: Analysis) -> Environment:
 
 
 def judge(found: Analysis) -> str | None:
-    """In a sentence, that something below ddtui's drop-in has changed since it was made; None: nothing has."""
+    """That something below ddtui's drop-in has changed since it was made, in a sentence; None: nothing."""
     file = drop_in.find(found.merged)
     if file is None:
         return None
@@ -35,8 +35,8 @@ def judge(found: Analysis) -> str | None:
             name = "ExecStart=" if exec_start else f"the variable {what}"
             place = now.where or origin.where or "the unit"
             return (
-                f"{file.path} was made when {name} in {place} was another: what changed there has no effect until "
-                "ddtui's drop-in is made anew from it"
+                f"{file.path} was made when {name} in {place} was another: what changed there has no "
+                "effect until ddtui's drop-in is made anew from it"
             )
     return None
 

@@ -138,7 +138,7 @@ def _joined(text: Text, next_start: int) -> Text:
 
 
 def _physical_lines(content: str) -> Iterator[tuple[int, int, int]]:
-    """(start, end, start of the next) of each line. CR, LF and NUL end a line; of CR LF the second is skipped."""
+    """(start, end, start of the next) of each line. CR, LF and NUL end one; CR LF is one end."""
     start = at = 0
     while at < len(content):
         if content[at] not in "\n\r\0":

@@ -1,7 +1,8 @@
 """Text that remembers, for every character, where in which file it came from and how it was quoted there.
 
-Each reader (systemd's words, a shell, YAML) takes such text and gives such text, so that a server's argument at the
-end of the chain still leads to the exact bytes behind it, and to the layers of quoting that a new value must pass.
+Each reader (systemd's words, a shell, YAML) takes such text and gives such text, so that a server's
+argument at the end of the chain still leads to the exact bytes behind it, and to the layers of quoting that
+a new value must pass.
 """
 
 from __future__ import annotations
@@ -157,8 +158,9 @@ class Text:
 class Word:
     """One argument: what the program gets, and how it stands in its source.
 
-    `raw` is its whole stretch there, quotes and all, and its marks carry the outer quoting only; `bare` are the
-    layers that a word written in its place passes before those. `style` is how words are kept apart there.
+    `raw` is its whole stretch there, quotes and all, and its marks carry the outer quoting only; `bare` are
+    the layers that a word written in its place passes before those. `style` is how words are kept apart
+    there.
     """
 
     text: Text

@@ -1,7 +1,7 @@
 """Programs that start another program: where in their command line the other's begins.
 
-Options are taken from each program's own manual: which take a value in the next word, which words must follow the
-program's name, how many words of its own come before the command.
+Options are taken from each program's own manual: which take a value in the next word, which words must
+follow the program's name, how many words of its own come before the command.
 """
 
 from __future__ import annotations
@@ -48,10 +48,11 @@ class Unwrapped:
 
 _UV = _set(
     "-p --python --project --directory --extra --no-extra --group --no-group --only-group --env-file --with "
-    "--with-editable --with-requirements --package --index --default-index -i --index-url --extra-index-url -f "
-    "--find-links --index-strategy --keyring-provider -P --upgrade-package --refresh-package --reinstall-package "
-    "--resolution --prerelease --exclude-newer --link-mode -C --config-setting --no-build-package --cache-dir "
-    "--no-binary-package --color --config-file --python-preference --allow-insecure-host --from -w"
+    "-w --with-editable --with-requirements --package --index --default-index -i --index-url "
+    "--extra-index-url -f --find-links --index-strategy --keyring-provider -P --upgrade-package --refresh-package --from "
+    "--reinstall-package --resolution --prerelease --exclude-newer --link-mode -C --config-setting "
+    "--no-build-package --cache-dir --no-binary-package --color --config-file --python-preference "
+    "--allow-insecure-host"
 )
 _CONDA = _set("-n --name -p --prefix --cwd -r --root-prefix -e --env -a --attach")
 
@@ -61,8 +62,8 @@ _WRAPPERS: dict[str, tuple[Wrapper, ...]] = {
         Wrapper(
             "numactl",
             valued=_set(
-                "-i --interleave -w --weighted-interleave -p --preferred -P --preferred-many -C --physcpubind -N "
-                "--cpunodebind -m --membind"
+                "-i --interleave -w --weighted-interleave -p --preferred -P --preferred-many -C "
+                "--physcpubind -N --cpunodebind -m --membind"
             ),
         ),
     ),
@@ -149,7 +150,7 @@ _WRAPPERS["mpiexec"] = _WRAPPERS["mpirun"]
 
 
 def unwrap(words: Sequence[str]) -> Unwrapped | None:
-    """Where the command begins in a wrapper's command line; None: it is none that is known, or starts nothing."""
+    """Where the command begins in a wrapper's command line; None: none known, or it starts nothing."""
     for wrapper in _WRAPPERS.get(posixpath.basename(words[0]), ()):
         found = _unwrap(wrapper, words)
         if found is not None:

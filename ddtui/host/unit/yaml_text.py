@@ -1,7 +1,7 @@
 """YAML whose scalars remember where each of their characters stands in the file.
 
-PyYAML finds the structure; the characters of a scalar are decoded here once more, with their places, and count only
-if both agree.
+PyYAML finds the structure; the characters of a scalar are decoded here once more, with their places, and
+count only if both agree.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 {"files": {path: base64 | null for a masking link}, "units": [name], "exec_start": whether to ask D-Bus for it}
 """
 
+# ruff: noqa: PTH101, PTH103, PTH108, PTH119, PTH120, PTH207, PTH211
 import base64
 import glob
 import json
@@ -23,12 +24,12 @@ DBUS = "org.freedesktop.systemd1"
 
 
 def run(*argv):
-    return subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    return subprocess.run(argv, capture_output=True, check=False)
 
 
 def label(name):
     return "".join(
-        c if c.isalpha() or (c.isdigit() and i) else "".join("_%02x" % b for b in c.encode())
+        c if c.isalpha() or (c.isdigit() and i) else "".join(f"_{b:02x}" for b in c.encode())
         for i, c in enumerate(name)
     )
 

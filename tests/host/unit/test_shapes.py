@@ -15,7 +15,6 @@ from ddtui.host.unit.flags import FlagTable
 from ddtui.host.unit.read import UnitReading, read_unit
 from ddtui.host.unit.tree import Tree
 
-
 HOME = HostFacts(home="/home/u", user="u", uid=1000)
 
 
