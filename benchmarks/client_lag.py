@@ -4,9 +4,10 @@
 
 A server in C (null_server.c) sends every stream's chunk in the same instant on an exact schedule. Reported
 for each client: the 99th percentile of |gap - interval| at 40 ms, the most chunks a second that it keeps up
-with (that error stays below a quarter of the interval), and its CPU time per chunk at 40 ms. Server and clients have cores of
-their own where there are two or more. `bench_serving` is the client of that name out of SGLang's own wheel,
-fetched by pip unless given. `--realtime` puts both ahead of all else, for a machine that others use (root).
+with (that error stays below a quarter of the interval, or 2 ms where that is more), and its CPU time per
+chunk at 40 ms. Server and clients have cores of their own where there are two or more. `bench_serving` is the
+client of that name out of SGLang's own wheel, fetched by pip unless given. `--realtime` puts both ahead of
+all else, for a machine that others use (root).
 Bars: ddtui's error at most half of bench_serving's, its rate three times as high, its CPU per chunk within
 1.5 x of the bare loop. Exit code 1: a bar was missed.
 """
@@ -186,8 +187,8 @@ def load_bench_serving(wheel: Path) -> Any:
 
 async def ddtui(port: int, streams: int) -> tuple[list[list[float]], float, int]:
     from ddtui.bench import jobs, load
+    from ddtui.bench.growing import Prompt, Prompts
     from ddtui.bench.model import BurstSpec, Cell
-    from ddtui.bench.workload import Prompt, Prompts
 
     cell = Cell(streams, 16)
     spec = BurstSpec((cell,), output=100, requests=1)

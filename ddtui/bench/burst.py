@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from ddtui import locations
 from ddtui.bench import jobs, kept, load, metrics, server_side, workload
+from ddtui.bench.growing import Prompts
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Point, RequestRecord
 from ddtui.bench.server_side import Limits, Watch
 from ddtui.bench.target import BenchError, Target
@@ -262,7 +263,7 @@ class _Running:
 
     # what a cell's load needs of its burst
 
-    def jobs(self, cell: Cell, number: int, prompts: workload.Prompts) -> list[dict[str, Any]]:
+    def jobs(self, cell: Cell, number: int, prompts: Prompts) -> list[dict[str, Any]]:
         target = self._target
         if self._spec.at == "host":
             assert target.address is not None
@@ -316,7 +317,7 @@ class _Loading:
         raw: TextIO,
         number: int,
         watch: Watch,
-        prompts: workload.Prompts,
+        prompts: Prompts,
     ) -> None:
         self._burst = burst
         self._cell = cell
@@ -386,7 +387,7 @@ class _Loading:
             records=tuple(self._records),
             unfilled=self._unfilled,
             lag_p99_ms=self._lag,
-            output=self._burst.burst.spec.output,
+            output=self._burst.burst.spec.output if self._burst.burst.spec.ignore_eos else 0,
             final=final,
             place=self._burst.burst.spec.at,
             prompts=self._prompts.identity,

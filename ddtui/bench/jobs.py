@@ -7,9 +7,9 @@ import math
 from itertools import pairwise
 from typing import Any
 
+from ddtui.bench.growing import Prompts
 from ddtui.bench.metrics import least_samples
 from ddtui.bench.model import BurstSpec, Cell, Outcome, RequestRecord
-from ddtui.bench.workload import Prompts
 
 STREAMS_PER_PROCESS = 128  # one process keeps up with so many (benchmarks/client_lag.py)
 MOST_WAVES = 20  # of requests, or four times the least number, when the interval is not tight before
@@ -36,7 +36,9 @@ def make(
     model: str = "default",
     processes: int,
 ) -> list[dict[str, Any]]:
-    """One job per process, of which there are at most `processes`. The first wave, as many requests as run at once, is marked as warm-up."""
+    """One job for each process, of which there are at most `processes`. The first wave, as many requests as
+    run at once, is marked as warm-up.
+    """
     head, tail = _body(spec, prompts, model)
     shards = max(1, min(processes, math.ceil(cell.concurrency / STREAMS_PER_PROCESS)))
     asked = [
@@ -84,7 +86,7 @@ def _body(spec: BurstSpec, prompts: Prompts, model: str) -> tuple[str, str]:
         sampling = {
             "temperature": spec.temperature,
             "max_new_tokens": spec.output,
-            "ignore_eos": True,
+            "ignore_eos": spec.ignore_eos,
         }
         return (
             f'{{"rid":"%rid%","{key}":{opening}',
@@ -94,7 +96,7 @@ def _body(spec: BurstSpec, prompts: Prompts, model: str) -> tuple[str, str]:
         "model": model,
         "max_tokens": spec.output,
         "temperature": spec.temperature,
-        "ignore_eos": True,
+        "ignore_eos": spec.ignore_eos,
         "stream": True,
         "stream_options": {"include_usage": True, "continuous_usage_stats": True},
     }

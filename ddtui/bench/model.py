@@ -34,6 +34,7 @@ class BurstSpec:
     endpoint: ApiKind = "generate"
     precision: float = 0.03  # a cell ends when its interval is within this part of its value
     salt: str | None = None  # what the prompts begin with; None: new for every burst
+    ignore_eos: bool = True  # every answer has the asked length; False: it ends where the model ends it
     idle: float = 60.0  # seconds without a byte after which a request is given up
 
 

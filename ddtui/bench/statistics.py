@@ -104,7 +104,7 @@ def drift(times: Sequence[float], values: Sequence[float]) -> float | None:
 
 def two_modes(values: Sequence[float]) -> float | None:
     """How far apart two modes lie (1.3: one is 30 % above the other), if there are two: the best split in two
-    groups, each a tenth or more, whose distance is more than 15 % and five times the spread within."""
+    groups, each a tenth or more, whose distance is more than 15 % and six times the spread within."""
     import numpy as np
 
     y = np.sort(np.asarray(values, dtype=np.float64))
@@ -121,7 +121,7 @@ def two_modes(values: Sequence[float]) -> float | None:
     if best is None:
         return None
     within, apart = best
-    return 1 + apart if apart > 0.15 and apart * float(y.mean()) > 5 * within else None
+    return 1 + apart if apart > 0.15 and apart * float(y.mean()) > 6 * within else None
 
 
 def t_two_sided(t: float, df: int) -> float:

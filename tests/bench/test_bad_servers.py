@@ -12,9 +12,9 @@ import pytest
 from bench.little_server import HEAD, LAST, LittleServer, Reply, chunk, event, serving
 
 from ddtui.bench import jobs
+from ddtui.bench.growing import Prompt, Prompts
 from ddtui.bench.model import BurstSpec, Cell, RequestRecord
 from ddtui.bench.worker import Load
-from ddtui.bench.workload import Prompt, Prompts
 
 Script = Callable[[Reply], Awaitable[None]]
 APIS = ("generate", "completions", "chat")

@@ -1,0 +1,103 @@
+"""The output check on a server: greedy answers to the coding tasks, compared, tested in the sandbox.
+
+The prompts are the same every time (no salt): outputs of two steps can be compared token by token. The prefix
+cache does no harm here, since no time is measured.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ddtui.bench import jobs, load, quality, sandbox
+from ddtui.bench.growing import Prompt, Prompts, as_json_text
+from ddtui.bench.model import ApiKind, BurstSpec, Cell, Outcome, RequestRecord
+from ddtui.bench.quality import Output, Quality
+from ddtui.bench.target import BenchError, Target
+from ddtui.bench.tasks import Task, coding_tasks
+
+ANSWER = 768  # tokens at most
+AT_ONCE = 4
+SECONDS = 600.0
+
+
+async def check(
+    target: Target,
+    *,
+    reference: Sequence[Output] = (),
+    reference_step: int | None = None,
+    tasks: Sequence[Task] | None = None,
+    endpoint: ApiKind = "generate",
+    run_tests: bool = True,
+    output: int = ANSWER,
+    on_progress: Callable[[str, float], None] | None = None,
+) -> tuple[Quality, list[Output]]:
+    """The judgement, and the outputs to keep as a reference for others.
+
+    `endpoint`: "chat" puts the model's chat template around the tasks. Raises BenchError, HostError.
+    """
+    asked = list(tasks if tasks is not None else coding_tasks())
+    tell = on_progress or (lambda text, part: None)
+    outputs = await _answers(target, asked, endpoint, output, tell)
+    tests: dict[str, bool] | None = None
+    alone = await asyncio.to_thread(sandbox.find) if run_tests else None
+    if alone is not None:
+        tests = {}
+        by_name = {task.name: task for task in asked}
+        for at, answer in enumerate(outputs):
+            tell(f"testing {answer.prompt}", 0.7 + 0.3 * at / len(outputs))
+            ran = await asyncio.to_thread(alone.run, quality.program(by_name[answer.prompt], answer.text))
+            tests[answer.prompt] = ran.passed
+    refused = "no sandbox on this machine: tests were not run" if run_tests else ""
+    judged = quality.judge(
+        outputs,
+        reference,
+        reference_step=reference_step,
+        tests=tests,
+        sandbox=alone.name if alone is not None else refused,
+        simulated=target.simulated,
+    )
+    return judged, outputs
+
+
+async def _answers(
+    target: Target, asked: Sequence[Task], endpoint: ApiKind, output: int, tell: Callable[[str, float], None]
+) -> list[Output]:
+    slots = min(AT_ONCE, target.max_concurrency, len(asked))
+    cell = Cell(slots, 512, "quality")
+    spec = BurstSpec(
+        (cell,), output=output, requests=len(asked), max_seconds=SECONDS, endpoint=endpoint, ignore_eos=False
+    )
+    pieces = tuple(_piece(task, endpoint) for task in asked)
+    numbered = tuple(Prompt(at, (at,), None, task.name) for at, task in enumerate(asked))
+    prompts = Prompts(pieces, numbered, False, "", None)
+    end = target.endpoint
+    (job,) = jobs.make(
+        spec,
+        cell,
+        prompts,
+        address={"uds": end.uds, "host": end.host, "port": end.port},
+        rid=f"check-{secrets.token_hex(4)}",
+        api_key=target.api_key,
+        processes=1,
+    )
+    records: list[RequestRecord] = []
+
+    def see(told: dict[str, Any]) -> None:
+        if told["kind"] == "record":
+            records.append(jobs.record(told, cell))
+            tell(f"{len(records)} of {len(asked)} answers", 0.7 * len(records) / len(asked))
+
+    await load.here(job, see)
+    good = {record.index: record for record in records if record.outcome is Outcome.OK}
+    if not good:
+        raise BenchError(f"no answer to check: {records[0].message if records else 'nothing was sent'}")
+    return [
+        Output(task.name, good[at].text, good[at].output_ids) for at, task in enumerate(asked) if at in good
+    ]
+
+
+def _piece(task: Task, endpoint: ApiKind) -> str:
+    return as_json_text(task.prompt if endpoint == "chat" else f"{task.prompt}\nAnswer:\n```python\n")
