@@ -109,13 +109,11 @@ class CommandHost(ABC):
         marker = shell.new_marker()
         string = shell.encode(shell.Script(marker, (words or command.argv,), single=True))
         with self._logged([command]) as log:
-            async with self._process(string, log.title) as process:
+            async with self._process(string) as process:
                 code, out, err = await self._converse(
                     process, marker, log.title, timeout, stdin=command.stdin or b""
                 )
-            return log.done(
-                0, code, self._after(marker, out, err, log.title), shell.after_marker(marker, err) or b""
-            )
+            return log.done(0, code, self._after(marker, out, err), shell.after_marker(marker, err) or b"")
 
     async def _run_some(self, commands: Sequence[Command], timeout: float) -> list[Completed]:
         """As many of the commands, from the first on, as fit one string; fewer if a sudo is refused."""
@@ -126,9 +124,9 @@ class CommandHost(ABC):
         script = next(shell.portions(argvs))
         sent = list(commands[: len(script.commands)])
         with self._logged(sent) as log:
-            async with self._process(shell.encode(script), log.title) as process:
+            async with self._process(shell.encode(script)) as process:
                 code, out, err = await self._converse(process, script.marker, log.title, timeout)
-            self._after(script.marker, out, err, log.title)
+            self._after(script.marker, out, err)
             outputs = shell.split_outputs(script.marker, out, err)
             results: list[Completed] = []
             for at, (exit_code, stdout, stderr) in enumerate(outputs):
@@ -140,7 +138,7 @@ class CommandHost(ABC):
             if len(results) < len(sent):
                 missed = title(sent[len(results)].argv)
                 raise CommandFailed(
-                    f"the shell on {self.name} ended with exit code {code} before `{missed}`: {last_words(err)}"
+                    f"the shell on {self.name} ended with {code} before `{missed}`: {last_words(err)}"
                 )
             return results
 
@@ -178,7 +176,7 @@ class CommandHost(ABC):
         argv = ("sudo", "-k", "-S", "-p", mark, "--", *command.argv)
         string = shell.encode(shell.Script(marker, (argv,), single=True))
         with self._logged([command]) as log:
-            async with self._process(string, log.title) as process:
+            async with self._process(string) as process:
                 try:
                     code, out, err = await self._converse(
                         process,
@@ -191,7 +189,7 @@ class CommandHost(ABC):
                 except WrongAnswer:
                     raise self._password.wrong() from None
             errors = (shell.after_marker(marker, err) or b"").replace(mark.encode(), b"", 1)
-            done = log.done(0, code, self._after(marker, out, err, log.title), errors)
+            done = log.done(0, code, self._after(marker, out, err), errors)
         if refusal(done):
             raise denied(self.name, command.argv, done)
         return done
@@ -213,7 +211,7 @@ class CommandHost(ABC):
         head = ("sudo", "-k", "-p", mark, "--") if ask else ("sudo", "-n", "--")
         string = shell.encode_on_terminal(marker, (*head, *command.argv), len(payload))
         with self._logged([command]) as log:
-            async with self._process(string, log.title, terminal=True) as process:
+            async with self._process(string, terminal=True) as process:
                 try:
                     code, out, _ = await self._converse(
                         process, marker, log.title, timeout, stdin=payload, prompt=prompt, terminal=True
@@ -223,7 +221,7 @@ class CommandHost(ABC):
             split = shell.split_terminal(marker, out)
             if split is None:
                 raise CommandFailed(
-                    f"`{log.title}` on a terminal of {self.name} ended with exit code {code}: {last_words(out)}"
+                    f"`{log.title}` on a terminal of {self.name} ended with {code}: {last_words(out)}"
                 )
             return log.done(0, split[0], split[1].replace(mark.encode() + b"\n", b"", 1), split[2])
 
@@ -255,7 +253,7 @@ class CommandHost(ABC):
 
     # -- processes -----------------------------------------------------------------------------------------
     @asynccontextmanager
-    async def _process(self, string: str, title: str, *, terminal: bool = False) -> AsyncIterator[Process]:
+    async def _process(self, string: str, *, terminal: bool = False) -> AsyncIterator[Process]:
         """A process in one of the slots. However it is left, it is ended before the slot is free again."""
         await self._slots.acquire()
         try:
@@ -321,7 +319,7 @@ class CommandHost(ABC):
             )
         return code, out, err
 
-    def _after(self, marker: str, out: bytes, err: bytes, title: str) -> bytes:
+    def _after(self, marker: str, out: bytes, err: bytes) -> bytes:
         rest = shell.after_marker(marker, out)
         if rest is None:
             raise self.no_marker(out, err)
