@@ -46,11 +46,12 @@ class Wish:
 async def make(ctx: Tuning, survey: Survey, turns: Sequence[Turn], why: str = "") -> Plan:
     """The plan for these turns. Changes nothing. Raises PlanError, HostError.
 
-    A plan with `problems` is shown and cannot be applied.
+    A plan with `problems` is shown and cannot be applied. A drop-in of ddtui's own that has gone stale is made
+    anew with it; that is a plan even without turns.
     """
-    if not turns:
-        raise PlanError("there is nothing to change: no knob was turned")
     service, unit = changeable(survey)
+    if not turns and unit.stale is None:
+        raise PlanError("there is nothing to change: no knob was turned")
     table = said.table(survey)
     wishes, problems = read_wishes(ctx, survey, turns)
     words = [(wish.target, str(wish.turn.op), wish.turn.value) for wish in wishes]
@@ -61,7 +62,7 @@ async def make(ctx: Tuning, survey: Survey, turns: Sequence[Turn], why: str = ""
     argv_after = change.launch_argv_after or argv_before
     warnings = [sanitize(note) for note in change.notes]
     if unit.stale:
-        warnings.append(f"{unit.stale}; this change rebases it on the unit as it is now")
+        warnings.append(f"{unit.stale}: this plan makes it anew")
     if not edits and not problems:
         problems.append(_nothing(survey))
     found = checked(ctx, survey, argv_before, argv_after, change)

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from ddtui import redact
+from ddtui.engine.api import ApiError
 from ddtui.engine.failure import Failure
 from ddtui.engine.startup import Phase as StartPhase
 from ddtui.host import files
@@ -299,7 +300,9 @@ class Run:
 
         try:
             if not begun:
-                tell(Glance(True, f"systemd is told to restart {self.ctx.unit}"))
+                requests = await self._requests(survey)
+                drained = f"; {requests} requests still run and are drained" if requests else ""
+                tell(Glance(True, f"systemd is told to restart {self.ctx.unit}{drained}", running=requests))
                 apart = await starting.restart(self.ctx, before)
             return await starting.watch(
                 self.ctx,
@@ -316,6 +319,13 @@ class Run:
             )
         finally:
             await lines.end()
+
+    async def _requests(self, survey: Survey) -> int | None:
+        """How many requests run, by the server's own numbers. None: it does not say."""
+        with suppress(HostError, ApiError, TimeoutError):
+            async with await layers.open_api(self.ctx, survey, timeout=3.0) as api:
+                return (await api.loads()).running
+        return None
 
     async def _timings(self) -> dict[StartPhase, float]:
         """When each phase of the last start that got ready was entered, by the host's record."""

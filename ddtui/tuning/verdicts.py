@@ -31,13 +31,13 @@ def judge(survey: Survey, profile: Profile) -> tuple[Verdict, ...]:
     `window.layers` (are its own sliding layers honoured?) and `window.flag` (does the engine's flag limit
     it?).
 
-    The windows come first, then the knobs in the profile's order, then `service` if the running process
-    differs from the unit in anything else.
+    The windows come first, then the knobs in the profile's order, then `drop-in` if ddtui's own no longer rests
+    on what it was made from, and `service` if the running process differs from the unit in anything else.
     """
     knobs = [knob for knob in profile.knobs if not (knob.flag and said.is_window(knob.flag))]
     windows = [v for v in (window.layers(survey, profile), window.flag(survey, profile)) if v]
-    service = _service(survey, profile)
-    return (*windows, *(_knob(survey, knob) for knob in knobs), *((service,) if service else ()))
+    others = [v for v in (_drop_in(survey), _service(survey, profile)) if v]
+    return (*windows, *(_knob(survey, knob) for knob in knobs), *others)
 
 
 def judge_turn(survey: Survey, profile: Profile, turn: Turn) -> Verdict:
@@ -324,6 +324,16 @@ def _default(server: Said, journal: Said, flag: Flag | None) -> str | None:
     if flag and flag.default_known and flag.default is not None:
         return said.show(said.as_text(flag.default))
     return None
+
+
+def _drop_in(survey: Survey) -> Verdict | None:
+    """Whether ddtui's own drop-in hides what was changed below it since it was made."""
+    unit = survey.unit.value
+    if unit is None or unit.stale is None:
+        return None
+    line = Evidence(Layer.UNIT, unit.stale, said.where_of(unit), survey.unit.read_at)
+    anew = NextAction("rebase", "make ddtui's drop-in anew from the unit as it is now")
+    return Verdict("drop-in", "ddtui's drop-in", Status.CONFLICTING, None, unit.stale, (line,), None, (anew,))
 
 
 def _service(survey: Survey, profile: Profile) -> Verdict | None:
