@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeVar
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette, Provider
+from textual.driver import Driver
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
@@ -94,6 +95,14 @@ class DdtuiApp(App[int]):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.variable_defaults(self.current_theme)
+
+    def _build_driver(
+        self, headless: bool, inline: bool, mouse: bool, size: tuple[int, int] | None
+    ) -> Driver:
+        driver = super()._build_driver(headless, inline, mouse, size)
+        if hasattr(driver, "_file"):  # drivers of real terminals
+            driver._file = leaving.Forgiving(driver._file)
+        return driver
 
     def get_default_screen(self) -> Screen[Any]:
         if self._desk is not None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any, TextIO
 
 
 def on_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]) -> None:
@@ -16,22 +15,26 @@ def on_signals(loop: asyncio.AbstractEventLoop, leave: Callable[[int], None]) ->
         number = getattr(signal, name, None)  # Windows has no SIGHUP
         if number is not None:
             with suppress(NotImplementedError, RuntimeError, ValueError):
-                loop.add_signal_handler(number, _told, 128 + number, leave)
+                loop.add_signal_handler(number, leave, 128 + number)
 
 
-def _told(status: int, leave: Callable[[int], None]) -> None:
-    if not _terminal_is_there():
-        # Textual's writer thread ends at the first failed write, and whoever waits for it then waits for ever
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        for stream in (sys.__stdout__, sys.__stderr__):
-            if stream is not None:
-                os.dup2(nowhere, stream.fileno())
-    leave(status)
+class Forgiving:
+    """A terminal's stream that may go away: what is written to it then goes nowhere.
 
+    Textual's writer thread ends at the first write that fails, and whoever waits for it then waits for ever.
+    """
 
-def _terminal_is_there() -> bool:
-    try:
-        os.get_terminal_size(sys.__stderr__.fileno() if sys.__stderr__ is not None else 2)
-    except (OSError, ValueError):
-        return False
-    return True
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
