@@ -54,7 +54,7 @@ class LocalHost(CommandHost):
         process = await asyncio.create_subprocess_exec(
             "/bin/sh",
             "-c",
-            command,
+            f"exec {command}",  # one process from here to the command, which is the one that is waited for
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
