@@ -20,7 +20,7 @@ from textual.worker import Worker, WorkerState
 from ddtui import leaving, themes
 from ddtui.actions import BY_ID, Where
 from ddtui.bindings import bindings, checked
-from ddtui.desk import Desk, Event
+from ddtui.desk import Desk, Event, said
 from ddtui.profile import Profile
 from ddtui.screens.base import ConsoleScreen, Dialog
 from ddtui.screens.connect import ConnectScreen
@@ -130,11 +130,10 @@ class DdtuiApp(App[int]):
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             error = event.worker.error
             log.error("worker %s failed", event.worker.name, exc_info=error)
-            text = str(error) or type(error).__name__
             if self._desk is not None:
-                self._desk.tell("error", event.worker.name, text)
+                self._desk.tell("error", event.worker.name, said(error))
             else:
-                self.notify(text, title=event.worker.name, severity="error", markup=False)
+                self.notify(said(error), title=event.worker.name, severity="error", markup=False)
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show a dialog and wait for its answer. From any task of the loop; None when it was cancelled."""
