@@ -46,7 +46,7 @@ class Wish:
 async def make(ctx: Tuning, survey: Survey, turns: Sequence[Turn], why: str = "") -> Plan:
     """The plan for these turns. Changes nothing. Raises PlanError, HostError.
 
-    A plan with `problems` is shown and cannot be applied. A drop-in of ddtui's own that has gone stale is made
+    A plan with `problems` is shown and cannot be applied. A drop-in of ours that has gone stale is made
     anew with it; that is a plan even without turns.
     """
     service, unit = changeable(survey)

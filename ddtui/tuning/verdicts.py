@@ -27,12 +27,11 @@ from ddtui.tuning.survey import Survey
 
 
 def judge(survey: Survey, profile: Profile) -> tuple[Verdict, ...]:
-    """A verdict per knob of the profile, and for the drafter's window the two questions apart:
-    `window.layers` (are its own sliding layers honoured?) and `window.flag` (does the engine's flag limit
-    it?).
+    """A verdict per knob of the profile, and for the drafter's window the two questions apart.
 
-    The windows come first, then the knobs in the profile's order, then `drop-in` if ddtui's own no longer rests
-    on what it was made from, and `service` if the running process differs from the unit in anything else.
+    `window.layers` (are its own sliding layers honoured?) and `window.flag` (does the engine's flag?)
+    come first, then the knobs in their order, then `drop-in` if ddtui's own no longer rests on what it
+    was made from, and `service` if the running process differs from the unit in anything else.
     """
     knobs = [knob for knob in profile.knobs if not (knob.flag and said.is_window(knob.flag))]
     windows = [v for v in (window.layers(survey, profile), window.flag(survey, profile)) if v]
