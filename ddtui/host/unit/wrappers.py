@@ -49,10 +49,10 @@ class Unwrapped:
 _UV = _set(
     "-p --python --project --directory --extra --no-extra --group --no-group --only-group --env-file --with "
     "-w --with-editable --with-requirements --package --index --default-index -i --index-url "
-    "--extra-index-url -f --find-links --index-strategy --keyring-provider -P --upgrade-package --refresh-package --from "
-    "--reinstall-package --resolution --prerelease --exclude-newer --link-mode -C --config-setting "
-    "--no-build-package --cache-dir --no-binary-package --color --config-file --python-preference "
-    "--allow-insecure-host"
+    "--extra-index-url -f --find-links --index-strategy --keyring-provider -P --upgrade-package "
+    "--refresh-package --from --reinstall-package --resolution --prerelease --exclude-newer --link-mode -C "
+    "--config-setting --no-build-package --cache-dir --no-binary-package --color --config-file "
+    "--python-preference --allow-insecure-host"
 )
 _CONDA = _set("-n --name -p --prefix --cwd -r --root-prefix -e --env -a --attach")
 
