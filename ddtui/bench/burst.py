@@ -23,6 +23,7 @@ from ddtui.host.base import HostError
 
 EVERY = 0.4  # s between snapshots of a running cell
 SHARDS_ON_HOST = 2  # a host follows few commands at a time
+IDLE_TRIES, IDLE_PAUSE = 5, 0.5  # how often, and after how many s, an idle server is waited for
 READY = 90.0  # s for the first token of all
 
 
@@ -234,21 +235,26 @@ class _Running:
     async def _flush(self, api: Api) -> tuple[bool, str]:
         """Whether the prefix cache is empty now; and who else uses the server."""
         others = ""
+        for left in reversed(range(IDLE_TRIES)):  # what just ended may still be counted
+            others = await self._others(api)
+            if not others and await self._flushed(api):
+                return True, ""
+            if left:
+                await asyncio.sleep(IDLE_PAUSE)
+        self._warn("the prefix cache was not flushed: requests run on the server")
+        return False, others
+
+    async def _flushed(self, api: Api) -> bool:
+        with suppress(ApiError):
+            return await api.flush_cache()
+        return False
+
+    async def _others(self, api: Api) -> str:
         with suppress(ApiError):
             loads = await api.loads()
             if loads.running and "metrics" not in loads.source:
-                others = f"{loads.running} requests were running before the first of ours"
-        if others:
-            self._warn("the prefix cache was not flushed: other requests run")
-            return False, others
-        try:
-            flushed = await api.flush_cache()
-        except ApiError as problem:
-            self._warn(f"the prefix cache was not flushed: {problem}")
-            return False, others
-        if not flushed:
-            self._warn("the prefix cache was not flushed: the server says that requests run")
-        return flushed, others
+                return f"{loads.running} requests were running before the first of ours"
+        return ""
 
     def _warn_of_link(self, point: Point) -> None:
         rtt, step = self._target.rtt_ms, point.step_ms
