@@ -28,7 +28,7 @@ from ddtui.tuning.steady import demand, steadily
 
 RENEW = 20.0  # seconds between renewals
 STALE = 90.0  # seconds without one after which the owner counts as gone
-RELEASE_TIMEOUT = 10.0
+RELEASE_TIMEOUT = 15.0  # seconds, the wait for a lost link included
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ async def hold(ctx: Tuning, purpose: str, *, take_over: str | None = None) -> As
         _held.discard(token)
         with suppress(HostError, TimeoutError):  # it goes stale by itself
             async with asyncio.timeout(RELEASE_TIMEOUT):
-                await _release(held)
+                await steadily(ctx.host, lambda: _release(held))
 
 
 async def _keep(held: Held) -> None:

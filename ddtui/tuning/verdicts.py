@@ -29,7 +29,7 @@ from ddtui.tuning.survey import Survey
 def judge(survey: Survey, profile: Profile) -> tuple[Verdict, ...]:
     """A verdict per knob of the profile, and for the drafter's window the two questions apart.
 
-    `window.layers` (are its own sliding layers honoured?) and `window.flag` (does the engine's flag?)
+    `window.layers` (are its own sliding layers honoured?) and `window.flag` (does its flag limit it?)
     come first, then the knobs in their order, then `drop-in` if ddtui's own no longer rests on what it
     was made from, and `service` if the running process differs from the unit in anything else.
     """
