@@ -203,13 +203,12 @@ def compare(
     )
 
 
-def means(runs: Sequence[Run]) -> list[dict[str, float]]:
+def means(runs: Sequence[Run], metrics: Sequence[Metric] = METRICS) -> list[dict[str, float]]:
     """The runs' values by metric key, over the prompts that all of them measured: A/A runs."""
-    found = []
-    for run in runs:
-        values = {}
-        for metric in METRICS:
-            common = _common([run.samples for run in runs], metric)
+    found: list[dict[str, float]] = [{} for _ in runs]
+    for metric in metrics:
+        common = _common([run.samples for run in runs], metric)
+        for run, values in zip(runs, found, strict=True):
             pairs = [pair for at in common if (pair := metric.pair(run.samples[at])) is not None]
             below = sum(pair[1] for pair in pairs)
             estimate: Estimate | None = getattr(run.point, metric.key)
@@ -217,7 +216,6 @@ def means(runs: Sequence[Run]) -> list[dict[str, float]]:
                 values[metric.key] = sum(pair[0] for pair in pairs) / below
             elif estimate is not None and not run.samples:
                 values[metric.key] = estimate.value
-        found.append(values)
     return found
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from ddtui.bench import jobs, metrics
-from ddtui.bench.model import Cell, RequestRecord
+from ddtui.bench.model import Cell, Outcome, RequestRecord
+from ddtui.bench.quality import Output
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,22 @@ def of_records(cell: Cell, records: Iterable[RequestRecord]) -> dict[int, Sample
 
 def read(path: str | Path) -> dict[Cell, dict[int, Sample]]:
     """By cell, from a burst's raw file; empty where the file is gone. Lines that were cut are passed over."""
+    return {cell: of_records(cell, found) for cell, found in _records(path).items()}
+
+
+def outputs(path: str | Path, cell: Cell) -> list[Output]:
+    """What was generated in that cell, by prompt; empty where the file is gone."""
+    found = [record for record in _records(path).get(cell, []) if record.outcome is Outcome.OK]
+    return [
+        Output(str(record.index), record.text, record.output_ids)
+        for record in sorted(found, key=lambda record: record.index)
+    ]
+
+
+def _records(path: str | Path) -> dict[Cell, list[RequestRecord]]:
     records: dict[Cell, list[RequestRecord]] = {}
     try:
-        lines = Path(path).read_text("utf-8", "replace").splitlines()
+        lines = Path(path).read_text("utf-8", "replace").splitlines() if path else []
     except OSError:
         return {}
     for line in lines:
@@ -56,7 +70,7 @@ def read(path: str | Path) -> dict[Cell, dict[int, Sample]]:
             records.setdefault(cell, []).append(jobs.record(told, cell))
         except (ValueError, KeyError, TypeError):
             continue
-    return {cell: of_records(cell, found) for cell, found in records.items()}
+    return records
 
 
 def _unfilled(records: tuple[RequestRecord, ...]) -> float | None:

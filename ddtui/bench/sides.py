@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ddtui.bench import kept, samples
 from ddtui.bench.compare import Restarts, Run, Side
 from ddtui.bench.model import Cell
+from ddtui.bench.quality import Verdict
 from ddtui.bench.samples import Samples
 from ddtui.store import runs as stored
 from ddtui.store import series
@@ -56,28 +57,39 @@ def runs_of(found: Sequence[StoredRun]) -> list[Run]:
     return made
 
 
-def _side(history: History, step: Step, found: Sequence[StoredRun]) -> Side:
-    by_cell: dict[Cell, tuple[Run, ...]] = {}
-    for run in runs_of(found):
-        by_cell[run.point.cell] = (*by_cell.get(run.point.cell, ()), run)
+def described(step: Step, runs: Mapping[Cell, tuple[Run, ...]] | None = None, wrong: str = "") -> Side:
+    """A step as one side of a comparison, with these runs."""
     setting = step.setting
     return Side(
         name=f"step {step.number}",
         knobs=setting.knobs,
-        runs=by_cell,
+        runs=runs or {},
         host=step.host,
         target=setting.target,
         engine=setting.engine,
         drafter=setting.drafter,
         gpu=setting.gpu,
         simulated=step.simulated,
-        wrong=_wrong(history, step),
+        wrong=wrong,
     )
+
+
+def by_cell(runs: Sequence[Run]) -> dict[Cell, tuple[Run, ...]]:
+    """The runs of each cell, in their order."""
+    found: dict[Cell, tuple[Run, ...]] = {}
+    for run in runs:
+        found[run.point.cell] = (*found.get(run.point.cell, ()), run)
+    return found
+
+
+def _side(history: History, step: Step, found: Sequence[StoredRun]) -> Side:
+    return described(step, by_cell(runs_of(found)), _wrong(history, step))
 
 
 def _wrong(history: History, step: Step) -> str:
     """Why the newest quality check of the step failed; empty if it did not, or there was none."""
     checks = history.quality(step.host, step.unit, step=step.number)
-    if not checks or not checks[0].get("wrong"):
-        return ""
-    return str(checks[0].get("text") or checks[0]["wrong"])
+    newest = checks[0] if checks else {}
+    return (
+        str(newest.get("text", "")) if newest.get("verdict") in (Verdict.GARBAGE, Verdict.DIFFERENT) else ""
+    )

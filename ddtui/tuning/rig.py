@@ -1,8 +1,8 @@
 """What an experiment works on: a host that can be brought into a setting and measured there.
 
-`HostRig` is a real one: settings go in by the same safe change path as by hand, and are measured by bursts. What was
-cut before, by whatever, it finds: a change under way is finished first, a lock of ours that was left is taken over,
-and a setting that is in force already is not applied again.
+`HostRig` is a real one: settings go in by the same safe change path as by hand, and are measured by
+bursts. What was cut before, by whatever, it finds: a change under way is finished first, a lock of ours
+that was left is taken over, and a setting that is in force already is not applied again.
 """
 
 from __future__ import annotations
@@ -15,19 +15,18 @@ from typing import Protocol
 
 from ddtui.bench import burst as bursts
 from ddtui.bench import kept, quality, samples, sides
-from ddtui.bench.compare import Run
+from ddtui.bench.compare import Run, Side
 from ddtui.bench.experiment import OFF, ON, ExperimentPlan, Setting, Trial, TrialState
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell
 from ddtui.host.base import HostError
 from ddtui.store import runs as stored
 from ddtui.store.history import History
-from ddtui.store.model import Step
 from ddtui.tuning import change, lock, place, plan, record, rollback, steps, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.lock import Held
-from ddtui.tuning.model import Op, Phase, Plan, Progress, Status, Turn
+from ddtui.tuning.model import ChangeRecord, Op, Phase, Plan, Progress, Status, Turn
 from ddtui.tuning.plan import PlanError, StalePlan
 from ddtui.tuning.steady import steadily
 from ddtui.tuning.survey import Survey
@@ -58,7 +57,9 @@ class Rig(Protocol):
     def name(self) -> str: ...
 
     async def begin(self, purpose: str, mark: str | None) -> str:
-        """Make ready; gives the mark of the setting that it is in, to which `()` leads back. `mark`: of before a cut."""
+        """Make ready; gives the mark of the setting that it is in, to which `()` leads back. `mark`: of
+        before a cut.
+        """
         ...
 
     async def end(self) -> None: ...
@@ -75,6 +76,10 @@ class Rig(Protocol):
 
     def runs(self, bursts: Sequence[str]) -> list[Run]:
         """What these bursts measured."""
+        ...
+
+    def side(self, trial: Trial) -> Side:
+        """The trial as one side of a comparison, without its runs."""
         ...
 
     def judge(self, trial: Trial, reference: Trial | None) -> str:
@@ -152,7 +157,9 @@ class HostRig:
     async def _change(
         self, survey: Survey, turns: tuple[Turn, ...], fresh: bool
     ) -> AsyncIterator[Progress] | Put | None:
-        """What brings the setting in force: a change or a restart under way; a Put: it cannot be; None: it is."""
+        """What brings the setting in force: a change or a restart under way; a Put: it cannot be; None: it
+        is.
+        """
         restart = change.restart(self.ctx, held=self._held, why="experiment")
         if turns:
             judged = [verdicts.judge_turn(survey, self.ctx.profile, one) for one in turns]
@@ -240,12 +247,14 @@ class HostRig:
         wanted = trial.runs[cell].burst
         return next((run.raw for run in stored.of_bursts(self._history, [wanted]) if run.raw), "")
 
-    def step_of(self, trial: Trial) -> Step | None:
-        """The trial's step in the history."""
-        if trial.step is None:
-            return None
-        found = stored.steps_numbered(self._history, trial.step, self.ctx.host.name)
-        return next((step for step in found if step.unit == self.ctx.unit), None)
+    def side(self, trial: Trial) -> Side:
+        numbered = (
+            stored.steps_numbered(self._history, trial.step, self.ctx.host.name)
+            if trial.step is not None
+            else []
+        )
+        step = next((one for one in numbered if one.unit == self.ctx.unit), None)
+        return sides.described(step) if step else Side(trial.stage, dict(trial.setting), {})
 
     async def _look(self) -> Survey:
         self._survey = await steadily(self.ctx.host, lambda: surveys.read(self.ctx))
@@ -253,8 +262,8 @@ class HostRig:
             await asyncio.sleep(0.5)
         return self._survey
 
-    async def _records(self) -> tuple[record.ChangeRecord, ...]:
-        async def read() -> tuple[record.ChangeRecord, ...]:
+    async def _records(self) -> tuple[ChangeRecord, ...]:
+        async def read() -> tuple[ChangeRecord, ...]:
             return await record.read(self.ctx, await place.find(self.ctx))
 
         return await steadily(self.ctx.host, read)

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
+from decide.benchmark import load
 
-PATH = Path(__file__).parents[2] / "benchmarks/false_wins.py"
-SPEC = importlib.util.spec_from_file_location("false_wins", PATH)
-assert SPEC and SPEC.loader
-false_wins = importlib.util.module_from_spec(SPEC)
-sys.modules["false_wins"] = false_wins
-SPEC.loader.exec_module(false_wins)
+false_wins = load("false_wins")
 SEEDS = 120
 
 
