@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +83,7 @@ def _in_quotes(tree: Tree, region: Region, inner: str) -> Replacement:
     if scalar is None or whole is None:
         raise UnfitValue("it stands in an unquoted YAML value")
     changed = in_value(scalar.text, [Replacement(region.file, region.start, region.end, inner)])
-    return Replacement(whole.file, whole.start, whole.end, json.dumps(changed, ensure_ascii=False))
+    return Replacement(whole.file, whole.start, whole.end, layers.encode(changed, ("yaml:quoted",)))
 
 
 def append(tree: Tree, tail: Word, values: Sequence[str], *, inside: bool = False) -> Replacement:

@@ -22,13 +22,17 @@ def encode(value: str, quoting: tuple[str, ...]) -> str:
     return value
 
 
-def _refuse(characters: str, where: str) -> Callable[[str], str]:
+def _refuse(characters: str, where: str, *, printable: bool = False) -> Callable[[str], str]:
+    """`printable`: control characters cannot stand there either."""
+
     def check(value: str) -> str:
         found = next((c for c in value if c in characters), None)
-        if found is not None or not value:
-            raise UnfitValue(
-                f"{found!r} cannot stand in {where}" if value else f"nothing cannot stand in {where}"
-            )
+        if found is not None:
+            raise UnfitValue(f"{found!r} cannot stand in {where}")
+        if not value:
+            raise UnfitValue(f"an empty value cannot stand in {where}")
+        if printable and _YAML_UNPRINTABLE.search(value):
+            raise UnfitValue(f"a control character cannot stand in {where}")
         return value
 
     return check
@@ -72,31 +76,44 @@ def _split_bare(value: str) -> str:
 def _env_file_bare(value: str) -> str:
     if any(c in "\n\r" for c in value):
         raise UnfitValue("a line break cannot stand there without quotes")
-    made = "".join("\\" + c if c in "\\'\"" else c for c in value)
-    if made.startswith((" ", "\t", "#", ";")):
-        made = "\\" + made
-    if made.endswith((" ", "\t")):
-        made = made[:-1] + "\\" + made[-1]
-    return made
+    last = len(value) - 1  # a blank at either end would go
+    return "".join(
+        "\\" + c if c in "\\'\"" or (c in " \t" and i in (0, last)) else c for i, c in enumerate(value)
+    )
 
 
-_YAML_PLAIN = re.compile(
-    r"[A-Za-z0-9_./+,=@%${}()*\-]([A-Za-z0-9_./+,:=@%${}()* \-]*[A-Za-z0-9_./+,=@%${}()*\-])?\Z"
-)
+_YAML_PLAIN = re.compile(r"[A-Za-z0-9_./+$-]([A-Za-z0-9_./+=@:$-]*[A-Za-z0-9_./+=@$-])?\Z")
 _YAML_TYPED = re.compile(
     r"(?i:~|null|true|false|yes|no|on|off|y|n)\Z|[-+]?[.\d][\d_.,:]*([eE][-+]?\d+)?\Z|0[xob][\da-fA-F_]+\Z|\d{4}-\d"
 )
 
 
+_YAML_UNPRINTABLE = re.compile(
+    r"[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+
+
+def _yaml_double(value: str) -> str:
+    words.check_text(value)
+    written = json.dumps(value, ensure_ascii=False)[1:-1]
+    return _YAML_UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _yaml_single(value: str) -> str:
+    if _YAML_UNPRINTABLE.search(value):
+        raise UnfitValue("a control character cannot stand there without double quotes")
+    return value.replace("'", "''")
+
+
 def _yaml_bare(value: str) -> str:
     """A whole scalar; a number stays one, since whoever reads it turns it into text again."""
     words.check_text(value)
-    plain = _YAML_PLAIN.match(value) and not value.startswith(("- ", "-\t", "*", "%", "@", "{", "=", ","))
+    plain = _YAML_PLAIN.match(value) and value not in ("-", "---", "...")
     if plain and (
         not _YAML_TYPED.match(value) or re.fullmatch(r"[1-9]\d*|0|0?\.\d*[1-9]|[1-9]\d*\.\d*[1-9]", value)
     ):
         return value
-    return json.dumps(value, ensure_ascii=False)
+    return f'"{_yaml_double(value)}"'
 
 
 def _yaml_text_bare(value: str) -> str:
@@ -138,8 +155,9 @@ _ENCODERS: dict[str, Callable[[str], str]] = {
     # YAML
     "yaml:bare": _yaml_bare,
     "yaml:item": _yaml_text_bare,
-    "yaml:plain": _refuse("\n\r:#'\"[]{}&*!|>%@`,\t\\", "an unquoted YAML value"),
-    "yaml:single": lambda v: v.replace("'", "''"),
-    "yaml:double": lambda v: json.dumps(v, ensure_ascii=False)[1:-1],
-    "yaml:block": _refuse("\n\r", "one line of a YAML block"),
+    "yaml:plain": _refuse("\n\r:#'\"[]{}&*!|>%@`,\t\\", "an unquoted YAML value", printable=True),
+    "yaml:single": _yaml_single,
+    "yaml:double": _yaml_double,
+    "yaml:quoted": lambda v: f'"{_yaml_double(v)}"',
+    "yaml:block": _refuse("\n\r", "one line of a YAML block", printable=True),
 }

@@ -22,6 +22,7 @@ from ddtui.host.unit.tree import Tree
 
 _LIMIT = 20_000  # commands; a script that needs more is not followed to its end
 _LOOPS = 500
+_LONGEST = 100_000  # characters of a variable
 _BARE = ("sh:bare",)
 
 Status = bool | None  # of a command: None: only running it would tell
@@ -67,6 +68,8 @@ class Shell:
         """Follow a script; gives the launch it reaches, or None. Raises ShellSyntaxError."""
         try:
             self.lists(syntax.parse(text))
+        except RecursionError:
+            raise ShellSyntaxError("nested too deeply", text.marks[0] if text.marks else None) from None
         except Found as found:
             return found.launch
         except (Exit, Return, Break, Continue):
@@ -284,6 +287,8 @@ class Shell:
                 value = before + (value if isinstance(value, list) else [Word(value, value, _BARE)])
             else:
                 value = before + value if isinstance(value, Text) else [Word(before, before, _BARE), *value]
+        if isinstance(value, Text) and len(value) > _LONGEST:
+            raise Exit
         self.variables[name] = value
         self.own.add(name)
         if self.all_export:
