@@ -143,7 +143,6 @@ async def test_units_that_cannot_run(testhost: TestHost, host: Host) -> None:
 
 
 async def test_a_user_unit(testhost: TestHost) -> None:
-    testhost.exec("loginctl", "enable-linger", "tuner")
     home = testhost.exec("sh", "-c", "getent passwd tuner | cut -d: -f6").stdout.decode().strip()
     put(testhost, SGLANG, SERVER, "755")
     put(

@@ -225,7 +225,7 @@ def test_drop_ins_of_all_folders_count_as_systemd_counts_them(
     files["/run/systemd/system/service.d/20-b.conf"] = b"[Service]\nEnvironment=ALL=2\n"
     answer = ask(testhost, files, units, exec_start=True)
     for unit in units:
-        found = analyse(Offline(files), unit, "system", facts)
+        found = analyse(Offline({p: c or b"" for p, c in files.items()}), unit, "system", facts)
         shown = [one.replace("\\x20", " ") for one in words_of(answer[unit]["show"]["DropInPaths"])]
         mine = [file.path for file in found.merged.drop_ins]
         assert mine == shown, (unit, found.merged.hidden)
