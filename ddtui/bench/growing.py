@@ -8,15 +8,22 @@ cache is ever hit by accident.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 CHUNK = 512  # tokens of material in a piece
-SALT = 6  # tokens that differ from prompt to prompt
+SALT = 6  # tokens, or words, that differ from prompt to prompt
+HEAD = 8  # tokens that a chat template puts around a message, about
 Ids = Sequence[int]
+# short and common, one token each in most vocabularies: 6 of 64 make 7e10 beginnings
+WORDS = (  # noqa: SIM905 (a list would take a page)
+    "time year people way day man thing woman life child world school state family student group country "
+    "problem hand part place case week company system program question work number night point home water "
+    "room mother area money story fact month lot right study book eye job word business issue side kind "
+    "head house service friend father power hour game line end member law car city name team"
+).split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,23 +129,22 @@ def of_text(
     identity: str,
     note: str,
 ) -> Prompts:
-    """`count` prompts of about `context` tokens, as text. `tokens`: how many each text has."""
-    chunks: list[tuple[str, float]] = []  # with the tokens that each has, by its text's average
-    for text in texts:
-        ratio = len(text) / max(1.0, tokens[text])
-        size = max(1, int(CHUNK * ratio))
-        chunks += [
-            (text[at : at + size], len(text[at : at + size]) / ratio) for at in range(0, len(text), size)
-        ]
+    """`count` prompts of about `context` tokens, as text. `texts`: the material in pieces; `tokens`: how many
+    each text has.
+    """
+    chunks = [(text, max(1.0, tokens[text])) for text in texts]
     pieces = Pieces()
     places = [pieces.put(as_json_text(chunk)) for chunk, _ in chunks]
     order = random.Random(seed)
     prompts = []
     for index in range(count):
         ask = asks[index % len(asks)]
-        salted = hashlib.sha256(f"{salt}/{index}".encode()).hexdigest()[:12] + "\n"
+        salted = " ".join(random.Random(f"{salt}/{index}").choices(WORDS, k=SALT)) + "\n"
         parts = [pieces.put(as_json_text(salted + ask.before))]
-        at, room = order.randrange(len(chunks)), context - SALT - tokens[ask.before] - tokens[ask.after]
+        at, room = (
+            order.randrange(len(chunks)),
+            context - SALT - HEAD - tokens[ask.before] - tokens[ask.after],
+        )
         while room >= 1:
             chunk, size_in_tokens = chunks[at % len(chunks)]
             whole = size_in_tokens <= room

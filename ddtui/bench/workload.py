@@ -48,6 +48,9 @@ async def build(
     identity = await asyncio.to_thread(_identity, cell, asks, documents, api, seed)
     asks = asks[:count]
     texts = _material(documents, seed, 2 * cell.context)
+    if tokenize is None or api == "chat":  # text: counted piece by piece
+        size = int(growing.CHUNK * CHARS_PER_TOKEN)
+        texts = [text[at : at + size] for text in texts for at in range(0, len(text), size)]
     wanted = [*texts, *{ask.before for ask in asks}, *{ask.after for ask in asks}]
     sizes = {"context": cell.context, "count": count, "seed": seed}
     if tokenize is None:

@@ -108,7 +108,7 @@ async def test_text_prompts_have_about_the_length() -> None:
     assert not made.ids and not made.note
     for prompt in made.prompts:
         text = json.loads('"' + "".join(made.pieces[piece] for piece in prompt.pieces) + '"')
-        assert len(await words(text)) == pytest.approx(4096, rel=0.15)
+        assert len(await words(text)) == pytest.approx(4096, rel=0.05)
 
 
 async def test_a_task_that_is_longer_than_the_context_is_cut_at_its_beginning_and_said() -> None:
