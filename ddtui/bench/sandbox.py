@@ -20,6 +20,7 @@ from pathlib import Path
 SECONDS = 10  # of CPU time; twice as much by the clock
 MEMORY = 512 << 20
 SHOWN = ("/usr", "/bin", "/lib", "/lib32", "/lib64")
+KILLED = "unshare: sigprocmask unblock failed"  # what some versions say when the program was killed
 SAID = 2000  # characters of a program's last words that are kept
 
 
@@ -53,6 +54,8 @@ class Sandbox:
                 words = said.read().decode("utf-8", "replace")[-SAID:].strip()
             mark = work / "passed"
             passed = mark.is_file() and not mark.is_symlink() and mark.read_bytes() == token.encode()
+        if words.startswith(KILLED):
+            stopped = "stopped: too long, or too much memory"
         return Ran(passed, stopped or words)
 
     def _wait(self, command: Sequence[str], said: int, limit: float) -> str:
@@ -68,12 +71,12 @@ class Sandbox:
         )
         try:
             process.wait(limit)
-            return ""
         except subprocess.TimeoutExpired:
             return f"stopped after {limit:.0f} s"
         finally:
             process.kill()  # with it everything in its process namespace
             process.wait()
+        return "" if process.returncode >= 0 else "stopped: too long, or too much memory"
 
 
 @cache
