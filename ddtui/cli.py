@@ -29,7 +29,7 @@ def build_parser() -> argparse.ArgumentParser:
         prog="ddtui",
         description="Tune speculative decoding on a remote SGLang server, live, over SSH.",
         epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=16),
     )
     parser.add_argument("--version", action="version", version=f"ddtui {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
@@ -116,6 +116,79 @@ def build_parser() -> argparse.ArgumentParser:
     sub.add_argument("--seed", type=int, default=0, help="which prompts")
     sub.add_argument("--note", default="", help="a note that is kept with the burst")
     sub.add_argument("--yes", action="store_true", help="on a production profile: do not ask")
+    json(sub)
+
+    def load(sub: argparse.ArgumentParser) -> None:
+        sub.add_argument("--concurrency", metavar="N,…", help="requests at once: 1,8,32")
+        sub.add_argument("--context", metavar="N,…", help="prompt tokens: 512,8k,32k")
+        sub.add_argument("--workload", help="code, completion, chat, document, or the path of a JSONL file")
+        sub.add_argument("--output", type=int, metavar="N", help="output tokens per request")
+        sub.add_argument("--at", choices=["host", "here"], help="where the load runs")
+        sub.add_argument("--requests", type=int, metavar="N", help="requests per cell")
+        sub.add_argument("--max-seconds", type=float, metavar="S", help="time limit per cell")
+        sub.add_argument("--seed", type=int, default=0, help="which prompts")
+        sub.add_argument("--yes", action="store_true", help="do not ask")
+
+    sub = command("ab", "quick A/B: measure, apply B, measure, decide, leave the winner or put A back")
+    turns(sub)
+    sub.add_argument("--confirm", action="store_true", help="A B B A: twice as long, and twice as sure")
+    sub.add_argument(
+        "--finish",
+        choices=["best", "first", "stay"],
+        default="best",
+        help="what is left in force (best: B only if it is better)",
+    )
+    load(sub)
+    json(sub)
+
+    sub = command("sweep", "many settings, unattended: each applied, verified, measured, checked")
+    sub.add_argument(
+        "--grid",
+        action="append",
+        default=[],
+        metavar="KNOB=V,V…",
+        help="values of a knob or flag; off: without it. Repeat it: every combination",
+    )
+    sub.add_argument(
+        "--plan", metavar="FILE", help="the plan as YAML (grid or settings, cells, order, finish)"
+    )
+    sub.add_argument(
+        "--resume",
+        nargs="?",
+        const="",
+        metavar="ID",
+        help="go on with the last sweep that was not finished, or a named one",
+    )
+    sub.add_argument(
+        "--order",
+        choices=["grid", "halving", "model"],
+        default="grid",
+        help="all; short bursts for all and long ones for the best; or a model (Optuna)",
+    )
+    sub.add_argument("--trials", type=int, metavar="N", help="with --order model: how many")
+    sub.add_argument(
+        "--objective", choices=["throughput", "per-user"], default="throughput", help="what is to be high"
+    )
+    sub.add_argument(
+        "--finish", choices=["best", "first", "stay"], default="best", help="what is left in force"
+    )
+    sub.add_argument(
+        "--also",
+        action="append",
+        default=[],
+        metavar="PROFILE",
+        help="a host of the same kind that shares the work",
+    )
+    sub.add_argument("--forecast", action="store_true", help="say what it takes, and change nothing")
+    sub.add_argument("--why", default="", help="a note that is kept with the sweep")
+    load(sub)
+    json(sub)
+
+    sub = command(
+        "calibrate", "restart and measure the setting in force again and again: the noise of restarts"
+    )
+    sub.add_argument("--runs", type=int, default=5, metavar="N", help="how many restarts (5)")
+    load(sub)
     json(sub)
 
     sub = command("logs", "the journal, parsed")

@@ -85,7 +85,13 @@ def rank(
                 difference.answer is contrast.Answer.WORSE, row.restarts,
             )  # fmt: skip
         rows.append(row)
-    return Ranking(tuple(rows), _text(rows, objective, preview), preview)
+    text = _text(rows, objective, preview)
+    if left_out := [trial for trial in trials if trial.measured and trial.setting not in by_setting]:
+        marks = [mark for run in left_out[0].runs.values() for mark in run.point.marks]
+        why = marks[0] if marks else "not all cells were measured"
+        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+        text += f"; not ranked: {name(left_out[0].setting)} ({why}){more}"
+    return Ranking(tuple(rows), text, preview)
 
 
 def in_order(trials: Sequence[Trial], objective: Objective = "throughput") -> list[Setting]:

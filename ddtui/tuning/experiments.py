@@ -66,6 +66,7 @@ class ExperimentState:
     state: str = ledgers.RUNNING
     outcome: Outcome | None = None
     problem: str = ""  # why it stopped
+    error: HostError | None = None  # the same, as it was raised
 
     @property
     def done(self) -> int:
@@ -157,10 +158,18 @@ class _Running:
             if not begun:
                 raise
             self._ledger.save(ledgers.STOPPED, problem=str(problem))
-            self._publish(state=ledgers.STOPPED, problem=str(problem), eta_seconds=None)
+            self._publish(state=ledgers.STOPPED, problem=str(problem), error=problem, eta_seconds=None)
         finally:
+            self._keep_noise()
             for rig in begun:
                 await rig.end()
+
+    def _keep_noise(self) -> None:
+        """Runs of the same setting after restarts are A/A runs for all comparisons to come."""
+        for stage in {trial.stage for trial in self._ledger.trials if trial.stage in ("A", "B")}:
+            runs = [t for t in self._ledger.trials if t.stage == stage and t.measured and t.runs]
+            if len(runs) > 1:
+                self._ledger.keep_series(stage, self._rigs[0].side(runs[0]).target, runs)
 
     # trials
 
@@ -236,30 +245,34 @@ class _Running:
         )
 
     async def _measure(self, rig: Rig, trial: Trial) -> Trial:
-        """All cells that are missing, a burst for each concurrency."""
-        groups: dict[int, list[Cell]] = {}
-        for cell in self._ledger.plan.cells:
-            if cell not in trial.runs:
-                groups.setdefault(self._ledger.plan.requests_of(cell, trial.effort), []).append(cell)
-        for requests, cells in groups.items():
-            id = bursts.new_id()
-            trial = self._ledger.put(replace(trial, bursts=(*trial.bursts, id)))
-            measuring = rig.measure(self._ledger.plan, trial, cells, requests, id)
-            last: Burst | None = None
-            async with aclosing(measuring) as snapshots:  # type: ignore[type-var]
-                async for last in snapshots:
-                    self._do(rig, trial=trial, burst=last, progress=None, text=last.text)
-            for run in rig.runs([id]):
-                if ledgers.acceptable(run):
-                    trial = experiment.with_run(trial, run)
-                elif run.point.marks:
-                    trial = replace(trial, text=run.point.marks[0])
-            if last is not None and last.text and len(trial.runs) < len(self._ledger.plan.cells):
-                trial = replace(trial, text=trial.text or last.text)
-            trial = self._ledger.put(trial)
-            if any(cell not in trial.runs for cell in cells):
-                return trial  # look again whether the setting is in force at all
+        """All cells that are missing, a burst for each concurrency; what came out doubtful, once more."""
+        plan = self._ledger.plan
+        for again in (False, True):
+            groups: dict[int, list[Cell]] = {}
+            for cell in plan.cells:
+                if cell not in trial.runs or (again and trial.runs[cell].point.marks):
+                    groups.setdefault(plan.requests_of(cell, trial.effort), []).append(cell)
+            for requests, cells in groups.items():
+                trial = await self._burst(rig, trial, cells, requests)
+                if any(cell not in trial.runs for cell in cells):
+                    return trial  # look again whether the setting is in force at all
         return trial
+
+    async def _burst(self, rig: Rig, trial: Trial, cells: list[Cell], requests: int) -> Trial:
+        id = bursts.new_id()
+        trial = self._ledger.put(replace(trial, bursts=(*trial.bursts, id)))
+        last: Burst | None = None
+        measuring = rig.measure(self._ledger.plan, trial, cells, requests, id)
+        async with aclosing(measuring) as snapshots:  # type: ignore[type-var]
+            async for last in snapshots:
+                self._do(rig, trial=trial, burst=last, progress=None, text=last.text)
+        for run in rig.runs([id]):
+            trial = ledgers.taken(trial, run)
+            if run.point.cell not in trial.runs and run.point.marks:
+                trial = replace(trial, text=run.point.marks[0])
+        if last is not None and last.text and any(cell not in trial.runs for cell in cells):
+            trial = replace(trial, text=trial.text or last.text)
+        return self._ledger.put(trial)
 
     # the end
 

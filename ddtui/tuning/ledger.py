@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ddtui.bench.compare import Run
+from ddtui.bench.compare import Run, load_key, means
 from ddtui.bench.experiment import (
     ExperimentPlan,
     Trial,
@@ -22,7 +22,7 @@ from ddtui.bench.experiment import (
 )
 from ddtui.bench.sides import runs_of
 from ddtui.store import runs as stored
-from ddtui.store import sweeps
+from ddtui.store import series, sweeps
 from ddtui.store.history import History
 from ddtui.store.model import HistoryError
 
@@ -87,15 +87,34 @@ class Ledger:
             sweeps.save_trial(self._history, self.id, trial.number, trial_to_plain(trial))
         return trial
 
+    def keep_series(self, stage: str, target: str, trials: Sequence[Trial]) -> None:
+        """Keep the means of these trials' runs, of one setting after a restart each."""
+        if self._history is None:
+            return
+        loads: dict[str, list[dict[str, float]]] = {}
+        for cell in set.intersection(*(set(trial.runs) for trial in trials)):
+            runs = [trial.runs[cell] for trial in trials]
+            loads[load_key(target, runs[0])] = means(runs)
+        series.save(self._history, self._host, self._unit, f"{self.id}/{stage}", loads)
+
 
 def _filled(history: History, trial: Trial) -> Trial:
     """The trial with what its bursts measured."""
     found: Sequence[Run] = runs_of(stored.of_bursts(history, trial.bursts)) if trial.bursts else []
     filled = replace(trial, cells=())
     for run in found:
-        if acceptable(run):
-            filled = with_run(filled, run)
+        filled = taken(filled, run)
     return replace(filled, bursts=trial.bursts)
+
+
+def taken(trial: Trial, run: Run) -> Trial:
+    """The trial with this run, unless it counts for nothing or is more doubtful than the one that is
+    there.
+    """
+    there = trial.runs.get(run.point.cell)
+    if not acceptable(run) or (there is not None and len(run.point.marks) >= len(there.point.marks)):
+        return trial
+    return with_run(trial, run)
 
 
 def acceptable(run: Run) -> bool:

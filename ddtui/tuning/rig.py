@@ -26,7 +26,7 @@ from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.lock import Held
-from ddtui.tuning.model import ChangeRecord, Op, Phase, Plan, Progress, Status, Turn
+from ddtui.tuning.model import ChangeRecord, Op, Phase, Plan, Progress, Turn
 from ddtui.tuning.plan import PlanError, StalePlan
 from ddtui.tuning.steady import steadily
 from ddtui.tuning.survey import Survey
@@ -162,16 +162,13 @@ class HostRig:
         """
         restart = change.restart(self.ctx, held=self._held, why="experiment")
         if turns:
-            judged = [verdicts.judge_turn(survey, self.ctx.profile, one) for one in turns]
-            stands = all(verdict.fine for verdict in judged)
+            stands = all(verdicts.judge_turn(survey, self.ctx.profile, one).fine for one in turns)
         else:
             stack = record.in_force(await self._records())
             stands = (stack[-1].id if stack else rollback.START) == self._mark
         if stands:
             up = survey.status is not None and survey.status.running and survey.server.value is not None
             return restart if fresh or not up else None
-        if turns and all(verdict.status in (Status.IN_FORCE, Status.RESTART_PENDING) for verdict in judged):
-            return restart
         try:
             wanted = await self._plan(survey, turns)
         except PlanError as problem:
