@@ -163,7 +163,7 @@ async def settle(
 
 
 async def take_away(ctx: Tuning, testhost: TestHost, holder: lock.LockState) -> None:
-    """The dead console's lock, as it is after it went stale."""
-    testhost.exec("touch", "-d", "10 minutes ago", f"/var/lib/ddtui/{UNIT}/lock/renewed")
+    """The dead console's lock, as it is after it went stale; its last command may still remove it by itself."""
+    testhost.exec("touch", "-c", "-d", "10 minutes ago", f"/var/lib/ddtui/{UNIT}/lock/renewed", check=False)
     async with lock.hold(ctx, "take over", take_over=holder.token):
         pass
