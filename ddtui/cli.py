@@ -24,12 +24,20 @@ was rolled back; 6 it did not start and could not be rolled back; 130 interrupte
 """
 
 
+class _Commands(argparse.RawDescriptionHelpFormatter):
+    """The list of commands, with room for the longest name beside its help."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog)
+        self._action_max_length = 13
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ddtui",
         description="Tune speculative decoding on a remote SGLang server, live, over SSH.",
         epilog=EPILOG,
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=16),
+        formatter_class=_Commands,
     )
     parser.add_argument("--version", action="version", version=f"ddtui {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
