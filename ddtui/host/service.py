@@ -103,10 +103,14 @@ def _systemctl(service: Service, *rest: str) -> tuple[str, ...]:
     return ("systemctl", *(("--user",) if service.scope is Scope.USER else ()), *rest)
 
 
-def _show(service: Service) -> Command:
-    return Command(
-        _systemctl(service, "show", service.unit, "-p", PROPERTIES, "--timestamp=us+utc", "--no-pager")
-    )
+def _show(service: Service, *, old: bool = False) -> Command:
+    times = () if old else ("--timestamp=us+utc",)
+    return Command(_systemctl(service, "show", service.unit, "-p", PROPERTIES, *times, "--no-pager"))
+
+
+def _too_old(done: Completed) -> bool:
+    """systemd before 247 has no --timestamp: its times are then known only where the host keeps UTC."""
+    return not done.ok and "unrecognized option" in done.err
 
 
 async def read_status(host: Host, service: Service) -> ServiceStatus:
@@ -114,8 +118,10 @@ async def read_status(host: Host, service: Service) -> ServiceStatus:
 
     Raises CommandFailed if systemd cannot be asked.
     """
-    command = _show(service)
-    return _status(service, await host.run(command.argv))
+    done = await host.run(_show(service).argv)
+    if _too_old(done):
+        done = await host.run(_show(service, old=True).argv)
+    return _status(service, done)
 
 
 def _status(service: Service, done: Completed) -> ServiceStatus:
@@ -279,6 +285,8 @@ class _Reader:
             commands += [Command(("cat", "--", one)) for one in slice_guess]
         asked = len(commands)
         done = await self.batch([*commands, *guess.commands()])
+        if _too_old(done[0]):
+            (done[0],) = await self.batch([_show(self.service, old=True)])
         status = _status(self.service, done[0])
         self.facts = self.read_facts(status, done[1], done[3:])
         if not self.user:

@@ -96,7 +96,7 @@ def rebase(tree: Tree, reading: UnitReading, flag_table: FlagTable | None = None
             if op == "set" and not flag.startswith("-"):
                 value = found.variables[flag].text if flag in found.variables else None
             elif op == "set":
-                same = [o for o in found.occurrences if _same(o.name, flag, flag_table)]
+                same = [o for o in found.occurrences if flags.same(o.name, flag, flag_table)]
                 given = same[-1].value if same else None
                 value = (
                     None
@@ -194,10 +194,6 @@ def _turn(
     if not NAME.match(flag):
         raise _Cannot(f"{flag!r} is neither a flag nor the name of an environment variable")
     return _Environment(tree, found, flag, table, reading).turn(op, value)
-
-
-def _same(name: str, flag: str, table: FlagTable | None) -> bool:
-    return flags.canonical(name, table) == flags.canonical(flag, table)
 
 
 Attempt = Callable[[], Tree]
@@ -393,7 +389,7 @@ class _Flag(_Turner):
 
     def turn(self, op: str, value: str | list[str] | None) -> Tree:
         self.op = op
-        here = [o for o in self.found.occurrences if _same(o.name, self.name, self.table)]
+        here = [o for o in self.found.occurrences if flags.same(o.name, self.name, self.table)]
         spec = self.table.find(self.name) if self.table else None
         if op == "set" and spec is not None and spec.nargs == 0 and isinstance(value, str):
             op = self.op = "unset" if value.lower() in ("false", "no", "off", "0") else "set"

@@ -49,6 +49,8 @@ class FlagTable(Protocol):
 
     def find(self, name: str) -> FlagSpec | None: ...  # exact or a unique prefix; None: unknown
 
+    def equivalent(self, a: str, b: str) -> bool: ...  # whether two spellings set the same thing
+
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
@@ -80,10 +82,11 @@ def is_flag(word: str) -> bool:
     return " " not in name
 
 
-def canonical(name: str, table: FlagTable | None) -> str:
-    """One name for all spellings of a flag: aliases, deprecated names, unique prefixes."""
-    spec = table.find(name) if table else None
-    return spec.names[0] if spec else _CANONICAL.get(name, name)
+def same(a: str, b: str, table: FlagTable | None) -> bool:
+    """Whether two spellings are one flag: aliases, deprecated names, unique prefixes."""
+    if table is not None and table.find(a) is not None and table.find(b) is not None:
+        return table.equivalent(a, b)
+    return _CANONICAL.get(a, a) == _CANONICAL.get(b, b)
 
 
 def read(

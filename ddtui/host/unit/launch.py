@@ -420,5 +420,6 @@ def _conda_of(shell: Shell) -> str | None:
         return None
     if shell.conda.startswith("/"):
         return shell.conda
-    root = shell.variables.get("CONDA_ROOT") or shell.variables.get("CONDA_HOME")
-    return f"{root.value}/envs/{shell.conda}" if isinstance(root, Text) and root.value else None
+    if shell.conda_root is None:
+        return None
+    return shell.conda_root if shell.conda == "base" else f"{shell.conda_root}/envs/{shell.conda}"

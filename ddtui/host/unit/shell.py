@@ -47,6 +47,7 @@ class Shell:
     warnings: list[str] = field(default_factory=list)
     log: str | None = None  # where its output goes, if it is redirected
     conda: str | None = None  # the conda environment that was activated
+    conda_root: str | None = None  # where conda is installed
     all_export: bool = False
     steps: int = 0
     depth: int = 0

@@ -81,6 +81,9 @@ def _source(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> St
     if not words:
         return False
     path = words[0].value
+    if path.endswith("/etc/profile.d/conda.sh"):  # it makes `conda activate` known
+        shell.conda_root = path.removesuffix("/etc/profile.d/conda.sh")
+        return True
     if path == "activate" or path.endswith("/bin/activate"):
         return _activate(shell, path, words[1:])
     status = shell.source(path, words[1:])
@@ -99,6 +102,7 @@ def _activate(shell: Shell, path: str, arguments: list[Word]) -> Status:
     """A virtual environment's (or conda's) own script: what it does is known."""
     if arguments or path == "activate":
         shell.conda = arguments[0].value if arguments else "base"
+        shell.conda_root = shell.conda_root or posixpath.dirname(posixpath.dirname(path)) or None
         return True
     folder = posixpath.dirname(posixpath.dirname(posixpath.join(shell.cwd, path)))
     before = shell.variables.get("PATH")
@@ -198,6 +202,30 @@ def _let(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Statu
     return None
 
 
+def _getopts(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+    """`getopts OPTIONS NAME`: one option of the script's arguments at a time."""
+    if len(words) < 2:
+        return False
+    options, name = words[0].value, words[1].value
+    position = shell.variables.get("OPTIND")
+    at = int(position.value) - 1 if isinstance(position, Text) and position.value.isdigit() else 0
+    given = words[2:] or shell.positional
+    word = given[at].text if at < len(given) else Text()
+    if not word.value.startswith("-") or word.value in ("-", "--"):
+        shell.set(name, Text("?"))
+        return False
+    letter, rest = word.value[1], word[2:]
+    shell.set(name, word[1] if letter in options.replace(":", "") else Text("?"))
+    if f"{letter}:" in options:
+        if not rest and at + 1 < len(given):
+            rest, at = given[at + 1].text, at + 1
+        shell.set("OPTARG", rest)
+    elif rest:
+        return None  # several letters in one word
+    shell.set("OPTIND", Text(str(at + 2)))
+    return True
+
+
 def _true(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
     return True
 
@@ -216,7 +244,8 @@ BUILTINS: dict[str, Builtin] = {
         ("shopt", "alias", "hash", "type", "sleep", "mkdir", "chmod", "date", "rm", "cp", "ln"), _true
     ),
     **dict.fromkeys(("command", "builtin"), _command),
-    **dict.fromkeys(("getopts", "mapfile", "readarray", "let"), _let),
+    **dict.fromkeys(("mapfile", "readarray", "let"), _let),
+    "getopts": _getopts,
     **dict.fromkeys(("cd", "pushd"), _cd),
     "unset": _unset,
     "set": _set,

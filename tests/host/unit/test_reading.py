@@ -279,6 +279,14 @@ def test_engines_are_recognised(command: str, engine: str | None) -> None:
             "ExecStart=/opt/conda/bin/conda run -p /envs/x python -m sglang.launch_server",
             "/envs/x/bin/python",
         ),
+        (
+            "ExecStart=/bin/bash -c '. /c/etc/profile.d/conda.sh; conda activate x; python -m sglang.launch_server'",
+            "/c/envs/x/bin/python",
+        ),
+        (
+            "ExecStart=/bin/bash -c 'source /c/bin/activate x && exec python3 -m sglang.launch_server'",
+            "/c/envs/x/bin/python3",
+        ),
         ("ExecStart=/usr/bin/docker run img python3 -m sglang.launch_server", None),
     ],
 )

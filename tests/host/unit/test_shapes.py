@@ -64,6 +64,9 @@ class Table:
         prefix = [s for s in self.specs if any(n.startswith(name) for n in s.names)]
         return exact[0] if exact else prefix[0] if len(prefix) == 1 else None
 
+    def equivalent(self, a: str, b: str) -> bool:
+        return self.find(a) is self.find(b)
+
 
 TABLE: FlagTable = Table()
 

@@ -40,6 +40,8 @@ SCRIPTS = {
     "break": "for i in a b c; do [ $i = b ] && break; X=$i; done; sglang serve $X $i",
     "options loop": 'set -- --budget 12 --x=3 -v; while [[ $# -gt 0 ]]; do case "$1" in --budget) B="$2"; shift 2;; '
     '--x=*) X="${1#*=}"; shift;; *) R+=("$1"); shift;; esac; done; sglang serve $B $X "${R[@]}"',
+    "getopts": "set -- -a -b 'x y' -c rest; while getopts ab:c O; do case $O in b) B=$OPTARG;; *) L=$L$O;; esac; done; "
+    'shift $((OPTIND-1)); sglang serve "$B" $L "$@"',
     "functions": 'add() { local v="$1"; ALL="$ALL[$v]"; return 0; }; function more { add "$1"; add "$2"; }; more a "b c"; sglang serve "$ALL"',
     "function launches": 'run() { sglang serve "$@" end; }; run a "b c"',
     "arithmetic": "A=5; ((A > 3)) && B=yes; sglang serve $((A*2+1)) $((A/2)) $((A%3)) $((-A)) $B $((2 + (3 * 4)))",
