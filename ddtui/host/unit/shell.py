@@ -11,11 +11,12 @@ import posixpath
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ddtui.host.unit import shell_builtins, shell_expansion, shell_test
-from ddtui.host.unit import shell_syntax as syntax
+from ddtui.host.unit import shell_builtins, shell_expansion, shell_syntax, shell_test
+from ddtui.host.unit import shell_tree as syntax
 from ddtui.host.unit.environment import Environment, Variable
 from ddtui.host.unit.shell_flow import Break, Continue, Exit, Found, Return
-from ddtui.host.unit.shell_syntax import AndOr, ShellSyntaxError, ShellWord
+from ddtui.host.unit.shell_syntax import ShellSyntaxError
+from ddtui.host.unit.shell_tree import AndOr, ShellWord
 from ddtui.host.unit.syntax import decode
 from ddtui.host.unit.text import Mark, Text, Word
 from ddtui.host.unit.tree import Tree
@@ -68,7 +69,7 @@ class Shell:
     def run(self, text: Text) -> object | None:
         """Follow a script; gives the launch it reaches, or None. Raises ShellSyntaxError."""
         try:
-            self.lists(syntax.parse(text))
+            self.lists(shell_syntax.parse(text))
         except RecursionError:
             raise ShellSyntaxError("nested too deeply", text.marks[0] if text.marks else None) from None
         except Found as found:
@@ -257,7 +258,7 @@ class Shell:
         self.positional = arguments or self.positional
         self.depth += 1
         try:
-            return self.lists(syntax.parse(Text.of_file(host_path, decode(data))))
+            return self.lists(shell_syntax.parse(Text.of_file(host_path, decode(data))))
         except Return:
             return True
         except ShellSyntaxError as error:

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 from ddtui.host.unit import shell_syntax, shell_test
 from ddtui.host.unit.shell_flow import Break, Continue, Exit, Return
+from ddtui.host.unit.shell_tree import Simple
 from ddtui.host.unit.text import Text, Word
 
 if TYPE_CHECKING:
     from ddtui.host.unit.shell import Shell
 
 Status = bool | None
-Builtin = Callable[["Shell", list[Word], shell_syntax.Simple], Status]
+Builtin = Callable[["Shell", list[Word], Simple], Status]
 
 
-def _declare(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _declare(shell: Shell, words: list[Word], command: Simple) -> Status:
     name = command.words[0].literal
     options = [w.value for w in words if w.value.startswith("-")]
     exports = name == "export" or any("x" in o for o in options)
@@ -36,7 +37,7 @@ def _declare(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> S
     return True
 
 
-def _unset(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _unset(shell: Shell, words: list[Word], command: Simple) -> Status:
     for word in words:
         shell.variables.pop(word.value, None)
         shell.exported.discard(word.value)
@@ -44,7 +45,7 @@ def _unset(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Sta
     return True
 
 
-def _set(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _set(shell: Shell, words: list[Word], command: Simple) -> Status:
     for number, word in enumerate(words):
         if word.value == "--":
             shell.positional = words[number + 1 :]
@@ -60,7 +61,7 @@ def _set(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Statu
     return True
 
 
-def _shift(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _shift(shell: Shell, words: list[Word], command: Simple) -> Status:
     count = int(words[0].value) if words and words[0].value.isdigit() else 1
     if count > len(shell.positional):
         return False
@@ -68,7 +69,7 @@ def _shift(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Sta
     return True
 
 
-def _cd(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _cd(shell: Shell, words: list[Word], command: Simple) -> Status:
     targets = [w for w in words if not w.value.startswith("-")]
     home = shell.variables.get("HOME")
     target = targets[0].text if targets else home if isinstance(home, Text) else Text("/")
@@ -77,7 +78,7 @@ def _cd(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status
     return True
 
 
-def _source(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _source(shell: Shell, words: list[Word], command: Simple) -> Status:
     if not words:
         return False
     path = words[0].value
@@ -112,14 +113,14 @@ def _activate(shell: Shell, path: str, arguments: list[Word]) -> Status:
     return True
 
 
-def _conda(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _conda(shell: Shell, words: list[Word], command: Simple) -> Status:
     if words and words[0].value == "activate":
         shell.conda = words[1].value if len(words) > 1 else "base"
         return True
     return shell.external([*shell.words(command.words[:1]), *words])
 
 
-def _exec(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _exec(shell: Shell, words: list[Word], command: Simple) -> Status:
     for redirect in command.redirects:
         shell.redirect(redirect)
     at = 0
@@ -131,7 +132,7 @@ def _exec(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Stat
     raise Exit
 
 
-def _command(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _command(shell: Shell, words: list[Word], command: Simple) -> Status:
     if words and words[0].value in ("-v", "-V"):
         return None
     words = [w for i, w in enumerate(words) if not (i == 0 and w.value == "-p")]
@@ -141,7 +142,7 @@ def _command(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> S
     return builtin(shell, words[1:], command) if builtin else shell.external(words)
 
 
-def _eval(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _eval(shell: Shell, words: list[Word], command: Simple) -> Status:
     pieces: list[Text] = []
     for i, word in enumerate(words):
         pieces += [Text(" "), word.text] if i else [word.text]
@@ -158,23 +159,23 @@ def _eval(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Stat
         shell.depth -= 1
 
 
-def _exit(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _exit(shell: Shell, words: list[Word], command: Simple) -> Status:
     raise Exit
 
 
-def _return(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _return(shell: Shell, words: list[Word], command: Simple) -> Status:
     raise Return
 
 
-def _break(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _break(shell: Shell, words: list[Word], command: Simple) -> Status:
     raise Break
 
 
-def _continue(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _continue(shell: Shell, words: list[Word], command: Simple) -> Status:
     raise Continue
 
 
-def _read(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _read(shell: Shell, words: list[Word], command: Simple) -> Status:
     """`read -r -a NAME <<< WORDS` and `read -r A B <<< WORDS`; from elsewhere: not known."""
     given = [r.target for r in command.redirects if r.operator == "<<<" and r.target]
     names = [w.value for w in words if not w.value.startswith("-")]
@@ -193,16 +194,16 @@ def _read(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Stat
     return True
 
 
-def _test(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _test(shell: Shell, words: list[Word], command: Simple) -> Status:
     closed = words[:-1] if words and words[-1].value == "]" else words
     return shell_test.single_bracket(shell, closed)
 
 
-def _let(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _let(shell: Shell, words: list[Word], command: Simple) -> Status:
     return None
 
 
-def _getopts(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _getopts(shell: Shell, words: list[Word], command: Simple) -> Status:
     """`getopts OPTIONS NAME`: one option of the script's arguments at a time."""
     if len(words) < 2:
         return False
@@ -226,11 +227,11 @@ def _getopts(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> S
     return True
 
 
-def _true(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _true(shell: Shell, words: list[Word], command: Simple) -> Status:
     return True
 
 
-def _false(shell: Shell, words: list[Word], command: shell_syntax.Simple) -> Status:
+def _false(shell: Shell, words: list[Word], command: Simple) -> Status:
     return False
 
 

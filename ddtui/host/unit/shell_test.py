@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ddtui.host.unit import shell_expansion
-from ddtui.host.unit.shell_syntax import Opaque, ShellWord
+from ddtui.host.unit.shell_tree import Opaque, ShellWord
 from ddtui.host.unit.text import Text, Word
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ a new value must pass.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -196,3 +196,11 @@ class Word:
                 return None
             end = max(end, other[2])
         return Region(file, start, end, self.bare + quoting)
+
+
+def spaced(words: Sequence[Word]) -> Text:
+    """Words as one text, with blanks between them."""
+    pieces: list[Text] = []
+    for i, word in enumerate(words):
+        pieces += [Text(" "), word.text] if i else [word.text]
+    return Text.join(pieces)
