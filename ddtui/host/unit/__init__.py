@@ -2,11 +2,11 @@
 
 Pure: everything works over a `Tree` of files and does no I/O of its own.
 
-- systemd itself: `syntax` (lines), `words`, `specifiers`, `environment`, `exec_line`, `merge` (which files count)
-- the way to the server: `launch`, through `wrappers`, shells (`shell*`), `container`, `compose`, `quadlet`, to one of
-  the `engines`; `flags` and `sglang_config` say what it is given;
+- systemd: `syntax` (lines), `words`, `specifiers`, `environment`, `exec_line`, `merge` (which files count);
+- the way to the server: `launch` goes through `wrappers`, shells (`shell*`), `container`, `compose` and
+  `quadlet` to one of the `engines`; `flags` and `sglang_config` say what it is given;
 - `analysis` puts these together, `read` says it as a `UnitReading`, `inspect` offline;
-- writing: `change` by `turning*`, through `drop_in`, `edit` and the `layers` of quoting; `stale` watches over it
+- writing: `change`, by `turning*`, through `drop_in`, `edit` and the `layers` of quoting; `stale` watches.
 
-What makes writing exact: all this reads `text` that remembers for every character where in which file it stands.
+What makes writing exact: all of it reads `text` that remembers, for every character, where it stands.
 """
