@@ -1,7 +1,7 @@
 """Fetching what pure code wants of a host's files, in one round trip.
 
-Commands: `head -c N -- FILE` for contents, `ls -1A -- FOLDER…` for names, `stat -L -c '%.9Y %F %n' -- FILE…` for
-times and kinds, `readlink -- LINK` for links.
+Commands: `head -c N -- FILE` for contents, `ls -1A -- FOLDER…` for names, `stat -L -c '%.9Y %F %n' --
+FILE…` for times and kinds, `readlink -- LINK` for links.
 """
 
 from __future__ import annotations

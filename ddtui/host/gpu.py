@@ -1,7 +1,7 @@
 """The GPUs of the host, as nvidia-smi tells them.
 
-Commands: `nvidia-smi --query-gpu=FIELDS --format=csv,noheader,nounits` for the GPUs, and
-`nvidia-smi --query-compute-apps=gpu_uuid,pid,used_memory --format=csv,noheader,nounits` for whose memory it is.
+Commands: `nvidia-smi --query-gpu=FIELDS --format=csv,noheader,nounits` for the GPUs, and `nvidia-smi
+--query-compute-apps=gpu_uuid,pid,used_memory --format=csv,noheader,nounits` for whose memory it is.
 """
 
 from __future__ import annotations

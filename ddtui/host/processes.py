@@ -1,7 +1,8 @@
 """The server's own process among those of a unit: found by what it runs, not by systemd's MainPID.
 
-MainPID may be a shell, `docker`, `tmux`. Commands: `cat -- FILE…` for cgroup.procs and /proc/PID/…, `readlink --
-/proc/PID/cwd`, `/proc/PID/exe`, `date +%s.%N`, `getconf CLK_TCK`, `docker top NAME -o pid`, `podman top NAME hpid`.
+MainPID may be a shell, `docker`, `tmux`. Commands: `cat -- FILE…` for cgroup.procs and /proc/PID/…,
+`readlink -- /proc/PID/cwd`, `/proc/PID/exe`, `date +%s.%N`, `getconf CLK_TCK`, `docker top NAME -o pid`,
+`podman top NAME hpid`.
 """
 
 from __future__ import annotations
