@@ -240,6 +240,26 @@ def build_parser() -> argparse.ArgumentParser:
     )
     json(sub)
 
+    sub = command(
+        "report",
+        "a report of steps: Markdown, HTML, CSV, JSON, Parquet, bench_serving's JSONL",
+        profile=False,
+    )
+    sub.add_argument("profile", metavar="PROFILE", nargs="?", help="only this profile's host and unit")
+    sub.add_argument(
+        "--steps", metavar="N,…", help="these steps (default: all that were measured, the last 40)"
+    )
+    sub.add_argument("--sweep", metavar="ID", help="the steps of this sweep")
+    sub.add_argument("--against", metavar="N", help="compare each step with this one (default: the baseline)")
+    sub.add_argument(
+        "--format",
+        choices=["md", "html", "csv", "json", "parquet", "bench-serving"],
+        help="default: by FILE's ending, else md",
+    )
+    sub.add_argument("-o", "--output", metavar="FILE", help="where it goes (default: stdout)")
+    sub.add_argument("--title", default="", help="the report's title")
+    sub.add_argument("--details", action="store_true", help="with bench-serving: the numbers of each request")
+
     sub = command("inspect", "one layer from local files, offline", profile=False)
     what = sub.add_subparsers(dest="what", metavar="WHAT", required=True)
     unit = what.add_parser("unit", help="a unit under a folder shaped like a host's root")

@@ -43,20 +43,21 @@ def of_records(cell: Cell, records: Iterable[RequestRecord]) -> dict[int, Sample
 
 def read(path: str | Path) -> dict[Cell, dict[int, Sample]]:
     """By cell, from a burst's raw file; empty where the file is gone. Lines that were cut are passed over."""
-    return {cell: of_records(cell, found) for cell, found in _records(path).items()}
+    return {cell: of_records(cell, found) for cell, found in records(path).items()}
 
 
 def outputs(path: str | Path, cell: Cell) -> list[Output]:
     """What was generated in that cell, by prompt; empty where the file is gone."""
-    found = [record for record in _records(path).get(cell, []) if record.outcome is Outcome.OK]
+    found = [record for record in records(path).get(cell, []) if record.outcome is Outcome.OK]
     return [
         Output(str(record.index), record.text, record.output_ids)
         for record in sorted(found, key=lambda record: record.index)
     ]
 
 
-def _records(path: str | Path) -> dict[Cell, list[RequestRecord]]:
-    records: dict[Cell, list[RequestRecord]] = {}
+def records(path: str | Path) -> dict[Cell, list[RequestRecord]]:
+    """All request records of a burst's raw file, by cell."""
+    found: dict[Cell, list[RequestRecord]] = {}
     try:
         lines = Path(path).read_text("utf-8", "replace").splitlines() if path else []
     except OSError:
@@ -67,10 +68,10 @@ def _records(path: str | Path) -> dict[Cell, list[RequestRecord]]:
         try:
             told: dict[str, Any] = json.loads(line)
             cell = Cell(*told["cell"])
-            records.setdefault(cell, []).append(jobs.record(told, cell))
+            found.setdefault(cell, []).append(jobs.record(told, cell))
         except (ValueError, KeyError, TypeError):
             continue
-    return records
+    return found
 
 
 def _unfilled(records: tuple[RequestRecord, ...]) -> float | None:

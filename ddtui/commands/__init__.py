@@ -3,14 +3,14 @@
 COMMANDS = frozenset(
     [
         "console", "demo", "check", "plan", "apply", "rollback", "bench", "ab", "sweep", "calibrate",
-        "compare", "logs", "history", "inspect", "doctor", "profiles",
+        "compare", "report", "logs", "history", "inspect", "doctor", "profiles",
     ]
 )  # fmt: skip
 
 # of these the first argument is a profile, so that `ddtui demo COMMAND` can fill it in
 ON_PROFILE = frozenset(
     [
-        "console", "check", "plan", "apply", "rollback", "bench", "ab", "sweep", "calibrate", "logs",
-        "history", "doctor",
+        "console", "check", "plan", "apply", "rollback", "bench", "ab", "sweep", "calibrate", "report",
+        "logs", "history", "doctor",
     ]
 )  # fmt: skip

@@ -13,6 +13,7 @@ CODES: tuple[tuple[str, str, int], ...] = (
     ("ddtui.commands.failure", "InputError", USAGE),
     ("ddtui.tuning.plan", "PlanError", USAGE),
     ("ddtui.bench.target", "BenchError", USAGE),
+    ("ddtui.report.files", "MissingPackage", USAGE),
     ("ddtui.host.unit.read", "UnitError", USAGE),
     ("ddtui.engine.drafter", "DrafterError", USAGE),
     ("ddtui.store.model", "HistoryError", USAGE),

@@ -1,0 +1,1 @@
+"""Reports and exports of the history: tables, Markdown, a page with charts, files for other tools."""

@@ -1,0 +1,142 @@
+"""What a report is made of: steps with their newest point of every cell, and where each number came from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ddtui import __version__, redact
+from ddtui.bench import kept
+from ddtui.bench.advice import Advice, Observation, advise
+from ddtui.bench.model import Estimate, Point
+from ddtui.store import runs as stored
+from ddtui.store.history import History
+from ddtui.store.model import Step
+from ddtui.store.runs import StoredRun
+
+ESTIMATES = ("output_rate", "per_user_rate", "ttft_ms", "tpot_ms", "step_ms", "accept_length", "e2e_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One cell of one step."""
+
+    step: Step
+    run: StoredRun
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Everything that any form of a report shows."""
+
+    title: str
+    at: float
+    steps: tuple[Step, ...]
+    entries: tuple[Entry, ...]
+    advice: tuple[Advice, ...]
+    commands: tuple[str, ...] = ()  # how each number can be had again
+    warnings: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()  # comparisons with the first step, where there are some
+
+    @property
+    def simulated(self) -> bool:
+        return any(step.simulated for step in self.steps) or any(e.run.simulated for e in self.entries)
+
+    @property
+    def knobs(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for step in self.steps for name in step.setting.knobs))
+
+
+def collect(
+    history: History, steps: Sequence[Step], *, title: str = "", sentences: Sequence[str] = ()
+) -> Report:
+    """The report of these steps. Raises HistoryError."""
+    entries = [
+        Entry(step, run, kept.point_from_plain(run.point))
+        for step in steps
+        for run in stored.newest(history, step)
+    ]
+    seen = [
+        Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}") for entry in entries
+    ]
+    marks: dict[str, None] = {}
+    for entry in entries:
+        where = f"step {entry.step.number}, C={entry.point.cell.concurrency} ctx={entry.point.cell.context}"
+        for mark in entry.point.marks:
+            marks[f"{where}: {mark}"] = None
+        if entry.point.preview:
+            marks[f"{where}: a preview, {entry.point.ok} requests are too few for a result"] = None
+    return Report(
+        title=title or "ddtui report",
+        at=time.time(),
+        steps=tuple(steps),
+        entries=tuple(entries),
+        advice=advise(seen),
+        commands=tuple(dict.fromkeys(_command(entry) for entry in entries)),
+        warnings=tuple(marks),
+        sentences=tuple(sentences),
+    )
+
+
+def rows(report: Report) -> list[dict[str, Any]]:
+    """A flat row for each cell of each step, the same columns in all."""
+    found = []
+    for entry in report.entries:
+        step, point = entry.step, entry.point
+        row: dict[str, Any] = {
+            "simulated": step.simulated or entry.run.simulated,
+            "host": step.host,
+            "unit": step.unit,
+            "step": step.number,
+            **{f"knob_{name}": step.setting.knobs.get(name) for name in report.knobs},
+            "sglang": step.setting.engine,
+            "model": step.setting.target,
+            "drafter": step.setting.drafter,
+            "gpu": step.setting.gpu,
+            "concurrency": point.cell.concurrency,
+            "context": point.cell.context,
+            "workload": point.cell.workload,
+            "at": point.place,
+            "output": entry.run.spec.get("output"),
+            "temperature": entry.run.spec.get("temperature"),
+            "endpoint": entry.run.spec.get("endpoint"),
+            "measured_at": point.started_at,
+            "seconds": point.seconds,
+            "ok": point.ok,
+            "failed": point.failed,
+        }
+        for name in ESTIMATES:
+            estimate: Estimate | None = getattr(point, name)
+            for part in ("value", "low", "high", "n"):
+                key = name if part == "value" else f"{name}_{part}"
+                row[key] = getattr(estimate, part) if estimate is not None else None
+        row |= {
+            "preview": point.preview,
+            "marks": "; ".join(point.marks),
+            "prompts": point.prompts,
+            "burst": entry.run.burst,
+            "ddtui": __version__,
+        }
+        found.append(row)
+    return found
+
+
+def flags(step: Step) -> Mapping[str, Any]:
+    """The step's flags that are set to anything; values of secrets are masked, whoever wrote them there."""
+    return {
+        name: redact.value(name, value) if isinstance(value, str) else value
+        for name, value in sorted(step.setting.flags.items())
+        if value not in (None, "", [], {})
+    }
+
+
+def _command(entry: Entry) -> str:
+    cell, spec = entry.point.cell, entry.run.spec
+    return (
+        f"ddtui bench PROFILE --concurrency {cell.concurrency} --context {cell.context} "
+        f"--workload {cell.workload} --output {spec.get('output', 256)} --at {entry.point.place} "
+        f"--temperature {spec.get('temperature', 0):g} --seed {spec.get('seed', 0)}"
+    )

@@ -1,0 +1,119 @@
+"""The charts of a report as data: what is drawn, before it is drawn. Pure; the console draws the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ddtui.bench import ranking
+from ddtui.bench.compare import length
+from ddtui.report.collect import Entry, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One measured value with its interval."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    label: str = ""
+    marked: bool = False  # on the front
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    name: str
+    dots: tuple[Dot, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    title: str
+    x: str
+    y: str
+    lines: tuple[Line, ...]
+
+
+def all_of(report: Report) -> list[Figure]:
+    """Throughput against per-user speed for each context, accept length and step time by budget."""
+    contexts = sorted({entry.point.cell.context for entry in report.entries})
+    made = [pareto(report, context) for context in contexts]
+    made += [accept_by_budget(report), step_time_by_budget(report)]
+    return [figure for figure in made if any(line.dots for line in figure.lines)]
+
+
+def pareto(report: Report, context: int) -> Figure:
+    """All steps at one context length, from one request at once to many; the front marked."""
+    entries = [entry for entry in report.entries if entry.point.cell.context == context]
+    on_front = {
+        (name, point.cell)
+        for name, point in ranking.front((f"step {e.step.number}", e.point) for e in entries)
+    }
+    lines = []
+    for step in report.steps:
+        dots = []
+        for entry in entries:
+            rate, speed = entry.point.output_rate, entry.point.per_user_rate
+            if entry.step.id != step.id or rate is None or speed is None:
+                continue
+            dots.append(
+                Dot(
+                    speed.value,
+                    rate.value,
+                    rate.low,
+                    rate.high,
+                    f"C={entry.point.cell.concurrency}",
+                    (f"step {step.number}", entry.point.cell) in on_front,
+                )
+            )
+        lines.append(Line(_name(step.number, step.setting.knobs), tuple(sorted(dots, key=lambda d: d.x))))
+    return Figure(
+        f"Throughput against speed per user, context {length(context)}",
+        "tok/s per user",
+        "tok/s",
+        tuple(lines),
+    )
+
+
+def accept_by_budget(report: Report) -> Figure:
+    """Accept length by budget, a line for each topk; the smallest load of each."""
+    return _by_budget(report, "Accept length by budget", "tokens per step", "accept_length", "topk")
+
+
+def step_time_by_budget(report: Report) -> Figure:
+    """Time of a step by budget, a line for each concurrency."""
+    return _by_budget(report, "Step time by budget", "ms", "step_ms", None)
+
+
+def _by_budget(report: Report, title: str, y: str, field: str, knob: str | None) -> Figure:
+    groups: dict[str, dict[float, Dot]] = {}
+    for entry in sorted(report.entries, key=lambda e: (e.point.cell.context, e.point.cell.concurrency)):
+        budget = _budget(entry)
+        value = getattr(entry.point, field)
+        if budget is None or value is None:
+            continue
+        cell = entry.point.cell
+        if knob is not None:
+            name = f"{knob} {entry.step.setting.knobs.get(knob)}"
+        else:
+            name = f"C={cell.concurrency} ctx={length(cell.context)}"
+        dot = Dot(budget, value.value, value.low, value.high, f"step {entry.step.number}")
+        groups.setdefault(name, {}).setdefault(budget, dot)
+    lines = tuple(
+        Line(name, tuple(dots[b] for b in sorted(dots))) for name, dots in groups.items() if len(dots) > 1
+    )
+    return Figure(title, "budget", y, lines)
+
+
+def _budget(entry: Entry) -> float | None:
+    try:
+        return float(entry.step.setting.knobs.get("budget") or "")
+    except ValueError:
+        return None
+
+
+def _name(number: int, knobs: object) -> str:
+    values = dict(knobs) if isinstance(knobs, dict) else {}
+    words = " ".join("off" if v is None else str(v) for v in values.values())
+    return f"step {number} ({words})" if words else f"step {number}"

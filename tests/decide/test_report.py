@@ -1,0 +1,216 @@
+"""Reports: provenance and labels in every form, hostile text inert, other tools' shapes; advice with its
+evidence.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import xml.etree.ElementTree as xml
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from decide.sides import point
+
+from ddtui.bench import kept
+from ddtui.bench.advice import Observation, advise
+from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
+from ddtui.bench.ranking import front
+from ddtui.report import figures, files, page, svg
+from ddtui.report.collect import Report, collect
+from ddtui.store.history import History
+from ddtui.store.model import Setting
+
+HOSTILE = "<script>alert(1)</script> | `x` =cmd"
+
+
+def estimate(value: float, n: int = 40) -> Estimate:
+    return Estimate(value, 0.98 * value, 1.02 * value, n)
+
+
+def measured(cell: Cell, rate: float, accept: float, step: float, **what: Any) -> Point:
+    return point(
+        cell,
+        rate,
+        per_user_rate=estimate(rate / cell.concurrency),
+        accept_length=estimate(accept),
+        step_ms=estimate(step),
+        **what,
+    )
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Iterator[History]:
+    opened = History.open(tmp_path / "h.sqlite")
+    for number, (budget, accept, step_ms) in enumerate(
+        [("4", 3.6, 30.0), ("8", 5.0, 36.0), ("16", 5.1, 46.0)]
+    ):
+        setting = Setting(
+            {"budget": budget, "topk": "4"},
+            {"tp_size": 8, "api_key": "sk-very-secret-0123456789", "served_model_name": HOSTILE},
+            engine="0.5.11 (/opt/sglang)",
+            target="/models/kimi",
+        )
+        step = opened.step("gpu1", "x.service", setting, simulated=True, at=number)
+        points = tuple(measured(Cell(c, 1024), 1e3 * accept / step_ms * c, accept, step_ms) for c in (1, 8))
+        burst = Burst(
+            f"b{number}", step.number, BurstSpec(tuple(p.cell for p in points)), BurstState.DONE,
+            points=points, simulated=True, started_at=float(number),
+        )  # fmt: skip
+        opened.save_burst("gpu1", "x.service", kept.to_plain(burst))
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def report(history: History) -> Report:
+    return collect(history, sorted(history.steps(), key=lambda s: s.number), title=f"Kimi {HOSTILE}")
+
+
+def test_every_form_says_that_it_is_simulated(report: Report, tmp_path: Path) -> None:
+    assert "SIMULATED" in page.markdown(report)
+    assert "SIMULATED" in page.html(report)
+    assert all(row["simulated"] == "True" for row in csv.DictReader(io.StringIO(files.as_csv(report))))
+    assert json.loads(files.as_json(report))["simulated"] is True
+    for line in files.as_bench_serving(report).splitlines():
+        assert json.loads(line)["simulated"] and "SIMULATED" in json.loads(line)["tag"]
+    pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    files.write_parquet(report, tmp_path / "r.parquet")
+    table = parquet.read_table(tmp_path / "r.parquet")
+    assert table.num_rows == 6 and all(table["simulated"].to_pylist())
+    assert table.schema.metadata[b"ddtui.simulated"] == b"true"
+
+
+def test_no_form_holds_a_secret(report: Report) -> None:
+    for text in (page.markdown(report), page.html(report), files.as_csv(report), files.as_json(report)):
+        assert "sk-very-secret" not in text
+    assert "sk-very-secret" not in files.as_bench_serving(report)
+
+
+def test_text_from_elsewhere_is_inert_in_html_markdown_and_csv(report: Report) -> None:
+    whole = page.html(report)
+    assert "<script" not in whole and "&lt;script&gt;" in whole
+    assert "<script" not in page.markdown(report).replace("\\<", "").partition("## Provenance")[0]
+    first = replace(report.steps[0], host="=HYPERLINK(1)")
+    entry = replace(report.entries[0], step=first)
+    row = next(csv.DictReader(io.StringIO(files.as_csv(replace(report, entries=(entry,))))))
+    assert row["host"] == "'=HYPERLINK(1)"
+
+
+def test_the_page_asks_nothing_of_the_network(report: Report) -> None:
+    whole = page.html(report)
+    assert "http://" not in whole.replace("http-equiv", "") and "https://" not in whole
+    assert "<link" not in whole and "src=" not in whole and "@import" not in whole
+    assert "default-src 'none'" in whole
+
+
+def test_provenance_and_intervals_are_there(report: Report) -> None:
+    text = page.markdown(report)
+    for word in ("0.5.11 (/opt/sglang)", "/models/kimi", "tp_size=8", "ddtui bench PROFILE --concurrency 8"):
+        assert word in text
+    row = next(csv.DictReader(io.StringIO(files.as_csv(report))))
+    assert float(row["accept_length_low"]) < float(row["accept_length"]) < float(row["accept_length_high"])
+    assert row["accept_length_n"] == "40" and row["knob_budget"] == "4"
+
+
+def test_the_charts_are_well_formed_and_hold_every_point(report: Report) -> None:
+    drawn = figures.all_of(report)
+    assert [figure.title for figure in drawn] == [
+        "Throughput against speed per user, context 1k",
+        "Accept length by budget",
+        "Step time by budget",
+    ]
+    for figure in drawn:
+        tree = xml.fromstring(svg.draw(figure))
+        titles = tree.findall(".//title")
+        assert len(titles) == sum(len(line.dots) for line in figure.lines)
+    assert "on the front" in svg.draw(drawn[0])
+
+
+def test_an_empty_report_of_one_point_still_draws() -> None:
+    one = figures.Figure("t", "x", "y", (figures.Line("a", (figures.Dot(1.0, 2.0),)),))
+    xml.fromstring(svg.draw(one))
+
+
+def test_the_front_is_what_nothing_else_beats_in_both() -> None:
+    def at(speed: float, rate: float) -> Point:
+        return point(Cell(1, 1024), rate, per_user_rate=estimate(speed))
+
+    found = front(
+        [
+            ("a", at(150, 150)),
+            ("b", at(60, 900)),
+            ("c", at(50, 800)),
+            ("d", at(100, 400)),
+            ("e", at(100, 300)),
+        ]
+    )
+    assert [name for name, _ in found] == ["b", "d", "a"]
+
+
+def test_bench_serving_lines_have_its_keys(report: Report) -> None:
+    line = json.loads(files.as_bench_serving(report).splitlines()[0])
+    for key in (
+        "backend", "max_concurrency", "duration", "completed", "output_throughput", "mean_ttft_ms", "median_tpot_ms",
+        "p99_itl_ms", "accept_length", "request_throughput", "server_info",
+    ):  # fmt: skip
+        assert key in line
+    assert line["accept_length"] == pytest.approx(3.6)
+
+
+def test_without_pyarrow_parquet_says_what_to_do(
+    report: Report, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(files.MissingPackage, match=r"pip install 'ddtui\[parquet\]'"):
+        files.write_parquet(report, tmp_path / "r.parquet")
+
+
+# advice
+
+
+def seen(
+    budget: str, accept: float, step: float, concurrency: int = 1, context: int = 1024, **knobs: Any
+) -> Observation:
+    cell = Cell(concurrency, context)
+    made = measured(cell, 1e3 * accept / step * concurrency, accept, step)
+    return Observation({"budget": budget, "topk": "4", **knobs}, made, f"step {budget}")
+
+
+def test_saturation_is_named_with_the_numbers_that_show_it() -> None:
+    (advice, *_) = advise([seen("4", 3.6, 30), seen("8", 5.0, 36), seen("16", 5.05, 37), seen("32", 5.1, 38)])
+    assert advice.text.startswith("accept length saturates at budget 8 at topk 4, C=1, context 1k")
+    assert advice.value == "8" and len(advice.evidence) == 4
+    assert "5 [4.9, 5.1] n=40" in advice.evidence[1]
+
+
+def test_growth_at_the_edge_says_to_go_on() -> None:
+    (advice,) = advise([seen("4", 3.6, 30), seen("8", 5.0, 36)])
+    assert advice.text.endswith("try 16") and advice.value == "16"
+
+
+def test_a_step_that_costs_more_than_it_commits_is_told_at_its_load() -> None:
+    found = advise([seen("8", 5.0, 60, 8), seen("16", 5.4, 90, 8)])
+    assert any(
+        "beyond budget 8 a step costs more than it commits" in one.text and "C=8" in one.text for one in found
+    )
+
+
+def test_acceptance_that_falls_with_context_points_at_the_window() -> None:
+    found = advise([seen("8", 5.0, 36, window=None), seen("8", 2.4, 37, context=32768, window=None)])
+    assert [one.knob for one in found] == ["window"]
+    assert "falls by 52 %" in found[0].text
+
+
+def test_doubtful_points_advise_nothing() -> None:
+    doubtful = seen("8", 5.0, 36)
+    doubtful = replace(doubtful, point=replace(doubtful.point, marks=("drift",)))
+    assert advise([seen("4", 3.6, 30), doubtful]) == ()
