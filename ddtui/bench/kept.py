@@ -6,6 +6,7 @@ import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ddtui.bench.model import Burst, Point
@@ -43,6 +44,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
+_hints = lru_cache(maxsize=None)(get_type_hints)
+
+
 def _made(wanted: Any, value: Any) -> Any:
     """`value` as the type says."""
     origin, inside = get_origin(wanted), get_args(wanted)
@@ -57,7 +61,7 @@ def _made(wanted: Any, value: Any) -> Any:
     if origin is Literal:
         return value
     if is_dataclass(wanted) and isinstance(wanted, type):
-        hints = get_type_hints(wanted)
+        hints = _hints(wanted)
         given = {}
         for field in fields(wanted):
             if field.name in value:

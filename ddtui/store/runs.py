@@ -25,6 +25,8 @@ class StoredRun:
     simulated: bool
 
 
+LATELY = 1000  # points that an estimate of times looks back on
+
 _RUNS = (
     "SELECT p.point, p.burst, p.step, b.raw, b.simulated, json_extract(b.burst, '$.spec') AS spec{more}"
     " FROM points p JOIN bursts b ON b.id = p.burst JOIN hosts h ON h.id = p.host"
@@ -75,11 +77,10 @@ def seconds(history: History, host: str, unit: str) -> dict[tuple[int, int, str]
     """How long each cell (concurrency, context, workload) took lately: the mean of its last measurements."""
     rows = history.read(
         "SELECT concurrency, context, workload, avg(took) AS seconds FROM ("
-        " SELECT p.concurrency, p.context, p.workload, json_extract(p.point, '$.seconds') AS took,"
-        " row_number() OVER (PARTITION BY p.concurrency, p.context, p.workload ORDER BY p.at DESC) AS age"
-        " FROM points p JOIN hosts h ON h.id = p.host WHERE h.name = ? AND h.unit = ?"
-        " AND p.at > coalesce((SELECT max(at) FROM points) - 2592000, 0))"
-        " WHERE age <= 3 GROUP BY concurrency, context, workload",
+        " SELECT concurrency, context, workload, json_extract(point, '$.seconds') AS took,"
+        " row_number() OVER (PARTITION BY concurrency, context, workload ORDER BY id DESC) AS age FROM ("
+        " SELECT p.* FROM points p JOIN hosts h ON h.id = p.host WHERE h.name = ? AND h.unit = ?"
+        f" ORDER BY p.id DESC LIMIT {LATELY})) WHERE age <= 3 GROUP BY concurrency, context, workload",
         [host, unit],
     )
     return {(row["concurrency"], row["context"], row["workload"]): row["seconds"] for row in rows}
