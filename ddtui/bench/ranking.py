@@ -204,7 +204,8 @@ def _text(rows: Sequence[Row], objective: Objective, preview: bool) -> str:
     text = f"best {what} over {len(best.cells)} cells: {name(best.setting)}"
     others = [row for row in rows[1:] if not row.apart]
     if len(rows) > 1 and not others:
-        text += f", surely ahead of the next ({name(rows[1].setting)}, {compare.percent(rows[1].score)})"
+        surely = "" if preview else "surely "
+        text += f", {surely}ahead of the next ({name(rows[1].setting)}, {compare.percent(rows[1].score)})"
     elif others:
         names = "; ".join(f"{name(row.setting)} ({compare.percent(row.score)})" for row in others[:3])
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""

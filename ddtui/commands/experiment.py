@@ -235,7 +235,8 @@ def end_lines(last: ExperimentState) -> Iterator[str]:
         for row in outcome.ranking.rows:
             against = "best" if row is outcome.ranking.best else compare.percent(row.score)
             span = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]" if row.high != row.low else ""
-            surely = "surely slower" if row.apart else "" if row is outcome.ranking.best else "not told apart"
+            slower = "slower" if outcome.ranking.preview else "surely slower"
+            surely = slower if row.apart else "" if row is outcome.ranking.best else "not told apart"
             yield f"  {against:>8}  {span:<16}  {experiment.name(row.setting)}  {surely}".rstrip()
     if outcome.left_text:
         yield ""

@@ -3,6 +3,8 @@
 `HostRig` is a real one: settings go in by the same safe change path as by hand, and are measured by
 bursts. What was cut before, by whatever, it finds: a change under way is finished first, a lock of ours
 that was left is taken over, and a setting that is in force already is not applied again.
+
+Commands, beside those of changes and bursts: `cat -- /proc/sys/kernel/random/boot_id`.
 """
 
 from __future__ import annotations
@@ -31,7 +33,8 @@ from ddtui.tuning.plan import PlanError, StalePlan
 from ddtui.tuning.steady import steadily
 from ddtui.tuning.survey import Survey
 
-STALE_PLANS = 3  # how often a plan is made anew because something moved meanwhile
+ATTEMPTS = 3  # at a change, when something moved meanwhile or the host was rebooted
+BOOT_ID = "/proc/sys/kernel/random/boot_id"
 REFUSALS = ("SGLang would refuse", "must be at", "must be a", "needs a value", "has no --")
 SAME = "nothing would change"
 
@@ -125,23 +128,27 @@ class HostRig:
 
     async def put(self, setting: Setting, *, fresh: bool) -> AsyncIterator[Progress | Put]:
         """As the protocol says. Raises Stopped where the server is left without a working setting."""
+        turns = tuple(map(turn, setting))
         last: Progress | None = None
-        for attempt in range(STALE_PLANS):
-            survey = await self._look()
-            turns = tuple(map(turn, setting))
+        for attempt in range(ATTEMPTS):
+            boot = await self._boot()
             try:
-                going = await self._change(survey, turns, fresh)
-                if going is None:
-                    break
+                going = await self._change(await self._look(), turns, fresh)
                 if isinstance(going, Put):
                     yield going
                     return
+                if going is None:
+                    break
                 async for last in going:
                     yield last
-                break
             except StalePlan:
-                if attempt == STALE_PLANS - 1:
+                if attempt == ATTEMPTS - 1:
                     raise
+                continue
+            assert last is not None
+            # a start that the host's own reboot ended says nothing of the setting
+            if last.phase is Phase.VERIFIED or await self._boot() == boot:
+                break
         if last is not None and last.phase is not Phase.VERIFIED:
             yield _not_put(last)
             return
@@ -258,6 +265,11 @@ class HostRig:
         if self._survey.status is not None and self._survey.status.active_state == "activating":
             await asyncio.sleep(0.5)
         return self._survey
+
+    async def _boot(self) -> str:
+        """The host's boot id; empty where it cannot be read."""
+        done = await steadily(self.ctx.host, lambda: self.ctx.host.run(("cat", "--", BOOT_ID)))
+        return done.out.strip() if done.ok else ""
 
     async def _records(self) -> tuple[ChangeRecord, ...]:
         async def read() -> tuple[ChangeRecord, ...]:
