@@ -56,6 +56,9 @@ class SimulatedRig:
     async def end(self) -> None:
         pass
 
+    async def footing(self) -> str:
+        return ""
+
     async def put(self, setting: Setting, *, fresh: bool) -> AsyncIterator[Progress | Put]:
         if setting in self.fails:
             yield Put(TrialState.FAILED, "the server ran out of memory")

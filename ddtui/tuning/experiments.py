@@ -28,7 +28,7 @@ from ddtui.tuning.ledger import Ledger
 from ddtui.tuning.model import Progress
 from ddtui.tuning.rig import Put, Rig
 
-ATTEMPTS = 3  # at a cell, before the trial counts as failed
+ATTEMPTS = 3  # at a trial's cells, before it counts as failed
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,16 +204,20 @@ class _Running:
     async def _one(self, rig: Rig, trial: Trial) -> None:
         """One trial to its end."""
         begun = trial.state is TrialState.MEASURING or bool(trial.bursts)  # before a cut
-        for attempt in range(ATTEMPTS):
+        failures = 0
+        while True:
+            footing = await rig.footing()
             fresh = trial.fresh and trial.put_at is None
             trial = await self._put(rig, trial, fresh=fresh and not begun)
             if trial.state is not TrialState.MEASURING:
                 return
             trial = await self._measure(rig, trial)
             missing = [cell for cell in self._ledger.plan.cells if cell not in trial.runs]
-            if not missing:
+            # what failed while the link or the host was lost says nothing of the setting
+            failures += await rig.footing() == footing
+            if not missing or failures == ATTEMPTS:
                 break
-            self._do(rig, trial=trial, text=f"attempt {attempt + 1}: {trial.text}")
+            self._do(rig, trial=trial, text=f"once more: {trial.text}")
         if missing:
             text = trial.text or f"{len(missing)} cells could not be measured"
             self._ledger.put(replace(trial, state=TrialState.FAILED, text=text))

@@ -67,6 +67,10 @@ class Rig(Protocol):
 
     async def end(self) -> None: ...
 
+    async def footing(self) -> str:
+        """Another one whenever the link or the host was lost meanwhile."""
+        ...
+
     def put(self, setting: Setting, *, fresh: bool) -> AsyncIterator[Progress | Put]:
         """Bring a setting in force and prove it; the last item is the Put. `fresh`: after a restart."""
         ...
@@ -125,6 +129,10 @@ class HostRig:
 
     async def end(self) -> None:
         await self._stack.aclose()
+
+    async def footing(self) -> str:
+        boot = await self._boot()  # waits until there is a link
+        return f"{boot} {self.ctx.host.link.since}"
 
     async def put(self, setting: Setting, *, fresh: bool) -> AsyncIterator[Progress | Put]:
         """As the protocol says. Raises Stopped where the server is left without a working setting."""

@@ -259,3 +259,30 @@ def test_the_forecast_counts_what_a_sweep_asks() -> None:
     assert len(halving) == 32 + 8 + 3
     ab = search.longest(ExperimentPlan((SETTINGS[0],), CELLS, Order.ABBA))
     assert [ask.stage for ask in ab] == ["A", "B", "B", "A"]
+
+
+class Flaky(simulated.SimulatedRig):  # type: ignore[misc, name-defined]
+    """A rig whose first bursts fail; with the link lost meanwhile, or without."""
+
+    def __init__(self, bad: int, lost: bool) -> None:
+        super().__init__(1)
+        self.bad, self.lost, self.bursts = bad, lost, 0
+
+    async def footing(self) -> str:
+        return str(min(self.bursts, self.bad)) if self.lost else "the same"
+
+    def runs(self, bursts: Any) -> Any:
+        self.bursts += 1
+        found = super().runs(bursts)
+        if self.bursts > self.bad:
+            return found
+        return [replace(run, point=replace(run.point, marks=("failures 90 %",))) for run in found]
+
+
+def test_what_fails_while_the_link_is_lost_says_nothing_of_the_setting() -> None:
+    plan = replace(PLAN, settings=SETTINGS[:1], cells=CELLS[:1], output=16)
+    (trial,) = ended(ledger(plan), Flaky(8, lost=True)).trials
+    assert trial.measured
+    (trial,) = ended(ledger(plan), Flaky(8, lost=False)).trials
+    assert trial.state is TrialState.FAILED and trial.text == "failures 90 %"
+    assert len(trial.bursts) == experiments.ATTEMPTS
