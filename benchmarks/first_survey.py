@@ -2,8 +2,8 @@
 
     sudo .venv/bin/python benchmarks/first_survey.py        # boots the real test host
 
-Prints: round trips, and the median seconds of five first surveys, at 0 and at 50 ms of round-trip time. The target
-is under 3 s and at most eight round trips at 50 ms.
+Prints: round trips, and the median seconds of five first surveys, at 0 and at 50 ms of round-trip time.
+The target is under 3 s and at most eight round trips at 50 ms.
 """
 
 from __future__ import annotations

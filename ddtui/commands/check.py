@@ -67,7 +67,7 @@ def _lines(
     state = f"  {status.active_state} ({status.sub_state})" if status else ""
     yield f"{name}{'  SIMULATED' if simulated else ''}{state}"
     yield ""
-    cells = [("knob", "in unit", "running", "server", "default")]
+    cells: list[tuple[str, ...]] = [("knob", "in unit", "running", "server", "default")]
     cells += [(r.name, *(v or "–" for v in (r.in_unit, r.running, r.server, r.default))) for r in rows]
     widths = [max(len(row[column]) for row in cells) for column in range(5)]
     for row in cells:
@@ -78,10 +78,9 @@ def _lines(
         yield f"{STATUS_LOOK[verdict.status][0]} {verdict.title}: {verdict.status.value}"
         yield from textwrap.wrap(verdict.summary, 100, initial_indent="  ", subsequent_indent="  ")
         width = max((len(line.layer.value) for line in verdict.evidence), default=0)
-        for line in verdict.evidence:
-            yield f"    {line.layer.value:<{width}}  {line.text}" + (
-                f"  [{line.source}]" if line.source else ""
-            )
+        for one in verdict.evidence:
+            source = f"  [{one.source}]" if one.source else ""
+            yield f"    {one.layer.value:<{width}}  {one.text}{source}"
         if verdict.settle:
             yield f"    to settle it: {verdict.settle}"
         for action in verdict.next:

@@ -12,7 +12,8 @@ import signal
 from contextlib import suppress
 
 from ddtui.host.base import Asker, Connection, Endpoint, HostError, Link, LinkState, NotPermitted
-from ddtui.host.commands import CommandHost, Process
+from ddtui.host.commands import CommandHost
+from ddtui.host.converse import Process
 
 
 class LocalHost(CommandHost):

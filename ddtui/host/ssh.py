@@ -37,7 +37,8 @@ from ddtui.host.base import (
     NotPermitted,
     Unreachable,
 )
-from ddtui.host.commands import CommandHost, Process
+from ddtui.host.commands import CommandHost
+from ddtui.host.converse import Process
 from ddtui.host.forward import Forward
 from ddtui.host.hop import Opener
 from ddtui.host.login import Login, Memory

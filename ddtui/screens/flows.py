@@ -33,7 +33,8 @@ class OperatorAsker:
         return await self._ask(Secret(prompt, purpose))
 
     async def trust(self, key: HostKey) -> bool:
-        return bool(await self._ask(Trust(key)))
+        trusted: bool | None = await self._ask(Trust(key))
+        return bool(trusted)
 
 
 class Flows:
@@ -57,7 +58,8 @@ class Flows:
     async def kill(self, text: str) -> bool:
         """Whether to kill a server that does not stop."""
         dialog = Confirm("The server does not stop", text, yes="Kill it", no="Wait on", danger=True)
-        return bool(await self._ask(dialog))
+        agreed: bool | None = await self._ask(dialog)
+        return bool(agreed)
 
     async def _take_over(self) -> bool:
         """Whether nobody else's lock is in the way, or it was left behind and is knowingly taken over."""
@@ -65,7 +67,9 @@ class Flows:
         if stale is None:
             return True
         text = f"{stale}.\n\nIts change may be half done. Take the lock over?"
-        return bool(await self._ask(Confirm("A lock was left behind", text, yes="Take over", danger=True)))
+        dialog = Confirm("A lock was left behind", text, yes="Take over", danger=True)
+        agreed: bool | None = await self._ask(dialog)
+        return bool(agreed)
 
     def _change(self, kind: ChangeKind, title: str, steps: AsyncIterator[Progress]) -> None:
         self._spawn("change", self._desk.change(kind, title, steps))
@@ -173,8 +177,11 @@ class Flows:
                 f"{view.change.kind} {view.change.title} has been running for {since}.\n"
                 "The server goes on with what it does; ddtui finds the change at its next start."
             )
-            return bool(await self._ask(Confirm("A change is running", text, yes="Leave", danger=True)))
-        if view.burst is not None:
+            dialog = Confirm("A change is running", text, yes="Leave", danger=True)
+        elif view.burst is not None:
             text = "Its requests are aborted, and what was measured is kept."
-            return bool(await self._ask(Confirm("A burst is running", text, yes="Stop it and leave")))
-        return True
+            dialog = Confirm("A burst is running", text, yes="Stop it and leave")
+        else:
+            return True
+        agreed: bool | None = await self._ask(dialog)
+        return bool(agreed)

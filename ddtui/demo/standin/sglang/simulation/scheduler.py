@@ -90,9 +90,6 @@ class Scheduler:
             self.waiting.remove(request)
             self._close(request)
 
-    def requests(self) -> list[Request]:
-        return [*self.running, *([self.prefilling] if self.prefilling else []), *self.waiting]
-
     def flush_cache(self) -> bool:
         if not self.idle:
             log(
