@@ -28,6 +28,9 @@ wheel: $(VENV)/installed-dev
 snapshots: $(VENV)/installed-dev
 	$(BIN)/pytest tests/console -k snapshot --snapshot-update
 
+screenshots: $(VENV)/installed-dev
+	DDTUI_SCREENSHOTS=docs $(BIN)/pytest -q tests/console/test_picture.py
+
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 

@@ -94,7 +94,7 @@ def test_no_file_names_a_registry_or_the_machine_it_was_made_on() -> None:
         + r"pi\.org|registry\.np"
         + r"mjs\.org|deb\.deb"
         + r"ian\.org)|/wo"
-        + r"rk/"
+        + r"rk/(?:main|shared|\.library)"
     )
     found = [
         name
