@@ -3,8 +3,8 @@
     .venv/bin/python benchmarks/startup.py
 
 Prints: `ddtui --help`, median of 15 runs; `ddtui demo` in a real terminal of 160x45, from exec to the first
-screen that holds a verdict, the knob table and journal lines, median of 5 runs; and the same as multiples of a
-bare `python -c pass`, which travels better between machines than seconds do.
+screen that holds a verdict, the knob table and journal lines, median of 5 runs; and the same as multiples of
+a bare `python -c pass`, which travels better between machines than seconds do.
 """
 
 from __future__ import annotations
