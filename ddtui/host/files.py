@@ -204,11 +204,13 @@ async def _model(host: Host, path: str, like: str | None, sudo: bool) -> tuple[s
     if not resolved.ok:
         raise CommandFailed(f"{path} on {host.name} cannot be written: its folder does not exist")
     target = resolved.stdout[:-1].decode("utf-8", "surrogateescape")
-    for stat, acl in zip(facts[0::2], facts[1::2], strict=True):
+    for source, stat, acl in zip(sources, facts[0::2], facts[1::2], strict=True):
         if stat.ok:
             mode, owner = stat.out.strip().split(":", 1)
-            # what root makes is root's already; sudoers need no line for it
-            return target, _Model(mode, None if sudo and owner == "0:0" else owner, _extended(acl))
+            # what root makes is root's already (sudoers need no line for it), and without root a new file can
+            # only be one's own
+            already = owner == "0:0" if sudo else source != path
+            return target, _Model(mode, None if already else owner, _extended(acl))
         if "No such file" not in stat.err:
             raise _failure(host, f"{path} on {host.name} cannot be looked at", stat)
     return target, None
