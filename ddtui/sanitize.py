@@ -185,6 +185,3 @@ def _extended(codes: list[int]) -> tuple[str, int]:
     if codes[:1] == [2] and len(codes) >= 4 and all(code < 256 for code in codes[1:4]):
         return "#{:02x}{:02x}{:02x}".format(*codes[1:4]), 4
     return "", len(codes)
-
-
-clean = sanitize

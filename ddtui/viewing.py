@@ -5,7 +5,7 @@ from __future__ import annotations
 from ddtui.engine.drafter import DrafterConfig
 from ddtui.host.base import Link
 from ddtui.profile import Profile
-from ddtui.sanitize import clean
+from ddtui.sanitize import sanitize
 from ddtui.tuning import said
 from ddtui.tuning.lock import LockState
 from ddtui.tuning.model import Reading
@@ -32,10 +32,10 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         step=state.step,
         read_only=read_only,
         simulated=state.simulated,
-        others=tuple(clean(other) for other in others),
-        stale_lock=clean(stale_words(state.lock)) if stale and state.lock is not None else None,
+        others=tuple(sanitize(other) for other in others),
+        stale_lock=sanitize(stale_words(state.lock)) if stale and state.lock is not None else None,
         notices=(*trouble, *state.notices),
-        cut=clean(state.pending.text) if state.pending is not None else None,
+        cut=sanitize(state.pending.text) if state.pending is not None else None,
         surveyed=survey is not None,
     )
 
@@ -75,12 +75,14 @@ def drafter_view(reading: Reading[DrafterConfig]) -> DrafterView:
     )
     folder = config.path.removesuffix("/config.json").rstrip("/")
     name = folder.rsplit("/", 1)[-1] or folder
-    return DrafterView(clean(name), clean(config.path), tuple(map(_clean, facts)), None, reading.read_at)
+    return DrafterView(
+        sanitize(name), sanitize(config.path), tuple(map(_clean, facts)), None, reading.read_at
+    )
 
 
 def _clean(fact: Fact) -> Fact:
     return Fact(
-        fact.label, clean(fact.value) if fact.value is not None else None, clean(fact.note), fact.warn
+        fact.label, sanitize(fact.value) if fact.value is not None else None, sanitize(fact.note), fact.warn
     )
 
 
@@ -124,14 +126,14 @@ def service_view(state: WatchState) -> ServiceView:
         problem = problem or f"systemd says {status.load_state}: {status.load_error or status.unit}"
     since = status.active_enter if status.active_state == "active" else status.state_change
     return ServiceView(
-        unit=clean(status.unit),
-        active=clean(status.active_state),
-        sub=clean(status.sub_state),
+        unit=sanitize(status.unit),
+        active=sanitize(status.active_state),
+        sub=sanitize(status.sub_state),
         since=since,
         pid=process.pid if process is not None and status.running else (status.main_pid or None),
         restarts=status.n_restarts,
-        problem=clean(problem) if problem else None,
-        warnings=tuple(clean(text) for text in dict.fromkeys(warnings)),
+        problem=sanitize(problem) if problem else None,
+        warnings=tuple(sanitize(text) for text in dict.fromkeys(warnings)),
         flags=flags,
         read_at=state.status_at,
     )
@@ -155,20 +157,20 @@ def flag_rows(survey: Survey) -> tuple[FlagRow, ...]:
         known = table.find(name)
         rows.append(
             FlagRow(
-                clean(name),
+                sanitize(name),
                 _shown(name, value),
                 _shown(name, found[1]) if found is not None else None,
-                clean(where),
-                clean(known.help) if known is not None else "",
+                sanitize(where),
+                sanitize(known.help) if known is not None else "",
             )
         )
-    rows += [FlagRow(clean(name), None, _shown(name, value)) for name, value in left.items()]
+    rows += [FlagRow(sanitize(name), None, _shown(name, value)) for name, value in left.items()]
     return tuple(rows)
 
 
 def _shown(name: str, value: object) -> str | None:
     text = said.safe(name, value)
-    return clean(text) if text is not None else None
+    return sanitize(text) if text is not None else None
 
 
 _known: tuple[object, tuple[FlagRow, ...]] = (None, ())  # the last table's rows: it rarely changes
@@ -180,7 +182,7 @@ def known_flags(survey: Survey) -> tuple[FlagRow, ...]:
     table = said.table(survey)
     if _known[0] is not table:
         rows = tuple(
-            FlagRow(clean(flag.name), None, None, help=clean(" ".join(flag.help.split())))
+            FlagRow(sanitize(flag.name), None, None, help=sanitize(" ".join(flag.help.split())))
             for flag in table
             if flag.name.startswith("--") and not flag.deprecated
         )
@@ -199,8 +201,8 @@ def server_view(state: WatchState) -> ServerView:
     algorithm = algorithm or said.by_process(survey, "--speculative-algorithm").value
     loads = state.loads
     return ServerView(
-        version=clean(version) if version else None,
-        algorithm=clean(algorithm) if algorithm else None,
+        version=sanitize(version) if version else None,
+        algorithm=sanitize(algorithm) if algorithm else None,
         running=loads.running if loads is not None else None,
         queued=loads.waiting if loads is not None else None,
         problem=survey.server.problem,

@@ -14,7 +14,7 @@ from textual.widgets.option_list import Option
 
 from ddtui.desk import Desk
 from ddtui.host.base import LoggedCommand
-from ddtui.sanitize import clean
+from ddtui.sanitize import sanitize
 from ddtui.screens.base import Dialog
 from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
@@ -87,7 +87,7 @@ class CommandLog(Dialog[None]):
 def words(command: LoggedCommand) -> str:
     """The command as one types it in a shell."""
     sudo = "sudo " if command.sudo else ""
-    return sudo + clean(" ".join(shlex.quote(word) for word in command.argv))
+    return sudo + sanitize(" ".join(shlex.quote(word) for word in command.argv))
 
 
 def line(command: LoggedCommand, width: int) -> Content:

@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Input, Static
 
-from ddtui.sanitize import clean
+from ddtui.sanitize import sanitize
 from ddtui.screens.base import Dialog
 from ddtui.tuning.model import Op, Plan
 from ddtui.words import duration
@@ -112,10 +112,10 @@ def plan_lines(plan: Plan) -> Content:
     else:
         lines.append(Content.assemble(("last starts ", "$muted"), "not known yet"))
     lines.append(Content(""))
-    lines += [diff_line(line) for line in clean(plan.diff, newlines=True).rstrip("\n").split("\n")]
+    lines += [diff_line(line) for line in sanitize(plan.diff, newlines=True).rstrip("\n").split("\n")]
     lines += [Content(""), Content.styled("commands", "$muted")]
     lines += [
-        Content.assemble(("$ ", "$faint"), clean(" ".join(shlex.quote(word) for word in command)))
+        Content.assemble(("$ ", "$faint"), sanitize(" ".join(shlex.quote(word) for word in command)))
         for command in plan.commands
     ]
     return Content("\n").join(lines)

@@ -14,7 +14,7 @@ from enum import IntEnum
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
 
-from ddtui.sanitize import clean
+from ddtui.sanitize import sanitize
 from ddtui.session import JournalLine
 from ddtui.view import Decode
 
@@ -227,7 +227,7 @@ class JournalStore:
                 text = next((piece for piece in reversed(text.split("\r")) if piece.strip()), "")
             text = without_prefix(text)
             if not text.isprintable():
-                text = clean(text)
+                text = sanitize(text)
             label = bar_label(text)
             if label is not None and label == self._bar and self.texts:
                 self.texts[-1] = text
