@@ -15,6 +15,7 @@ Commands: `systemctl [--user] reset-failed UNIT`, `systemctl [--user] restart|st
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -44,6 +45,9 @@ GONE_GRACE = 6.0  # seconds that a restart may rest between stop and start
 CLEAR_WITHIN = 20.0  # seconds for the old server's children to go and for GPU memory to come back
 WEIGHTS_EVERY = 2.0
 KEPT_LINES = 20_000
+LAST_LINES = 0.5  # seconds without a line after a server's end that make its journal whole
+LAST_WORD = 4.0  # seconds at most that systemd's own line on the end is waited for
+_END = re.compile(r"Main process exited|Failed with result|Deactivated successfully")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +158,21 @@ class Lines:
             async with asyncio.timeout(seconds):
                 await self.came.wait()
 
+    async def settle(self, invocation: str) -> None:
+        """Until the last lines of a start that has ended are here.
+
+        journald takes a dead process's lines after systemd already calls it dead, and the link takes its
+        time too: so until systemd's own word on the end has come and then none for LAST_LINES seconds.
+        """
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LAST_WORD
+        while (left := until - loop.time()) > 0:
+            ended = any(e.invocation == invocation and _END.search(e.text) for e in self._entries)
+            count = len(self._entries)
+            await self.wait(min(LAST_LINES, left))
+            if ended and len(self._entries) == count:
+                return
+
     async def end(self) -> None:
         if self._task:
             self._task.cancel()
@@ -247,6 +266,8 @@ class _Watching:
                 failed = await self._stopping(status)
             else:
                 await self._weigh()
+                if self.new is not None and (self._over(status) or status.invocation_id != self.new):
+                    await self.lines.settle(self.new)
                 failed = self._starting(status)
                 if failed is None and await self._ready(status):
                     assert self.healthy is not None
@@ -344,6 +365,10 @@ class _Watching:
 
     # the new server
 
+    @staticmethod
+    def _over(status: ServiceStatus) -> bool:
+        return status.active_state in ("failed", "inactive") or status.sub_state == "auto-restart"
+
     def _starting(self, status: ServiceStatus) -> Failure | None:
         if self.new is None:
             self.new, self.new_since = status.invocation_id, self.clock()
@@ -363,8 +388,7 @@ class _Watching:
             if self.start.ready_line_seen and self.healthy is None:
                 self.next_health = 0.0  # it says so itself: ask at once
         grown, self.seen = len(mine) > self.seen, len(mine)
-        over = status.active_state in ("failed", "inactive") or status.sub_state == "auto-restart"
-        if over:
+        if self._over(status):
             return self._explain(status) or Failure(
                 Cause.UNKNOWN,
                 f"the new server ended ({status.result}, exit status {status.exec_main_status})",
