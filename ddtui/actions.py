@@ -24,6 +24,11 @@ class Where(Enum):
     JOURNAL = "journal"
     BURSTS = "bursts"
     CONNECT = "connect"
+    PANES = "panes"  # every screen of several panes
+    STEPS = "steps"  # lists of steps: compare and history
+    COMPARE = "compare"
+    HISTORY = "history"
+    SWEEP = "sweep"
 
 
 class Needs(Flag):
@@ -32,10 +37,10 @@ class Needs(Flag):
     NOTHING = 0
     CONNECTED = auto()
     WRITABLE = auto()
-    NO_CHANGE = auto()  # no change, roll back or restart is running
+    NO_CHANGE = auto()  # no change, roll back or restart is running, and no sweep
     NO_BURST = auto()
     TURNS = auto()  # a knob has been turned and not applied yet
-    BURST = auto()  # a burst is running
+    BURST = auto()  # a burst or a sweep is running
 
 
 class Danger(Enum):
@@ -152,12 +157,25 @@ ACTIONS: tuple[Action, ...] = (
         "stop",
         "burst",
         "X",
-        "stop burst",
-        "Cancel the burst that runs; what was measured is kept.",
+        "stop",
+        "Cancel the burst or the sweep that runs; what was measured is kept.",
         Where.EVERYWHERE,
         Needs.BURST,
         footer=11,
         hide=True,
+    ),
+    Action(
+        "ab",
+        "burst",
+        "A",
+        "quick A/B",
+        "Measure what is in force (A), apply the turned knobs (B), measure, decide; the winner stays.",
+        Where.TUNE,
+        CHANGE | Needs.NO_BURST | Needs.TURNS,
+        Danger.INTERRUPTS,
+        footer=23,
+        hide=True,
+        brief="A/B",
     ),
     Action("progress", "server", "p", "progress", "Show or hide the progress of the change.", Where.TUNE),
     Action(
@@ -175,7 +193,7 @@ ACTIONS: tuple[Action, ...] = (
         "z",
         "zoom",
         "Give the focused pane the whole screen; again or escape: back.",
-        Where.TUNE,
+        Where.PANES,
         footer=60,
     ),
     Action(
@@ -184,7 +202,7 @@ ACTIONS: tuple[Action, ...] = (
         "left_square_bracket",
         "previous pane",
         "Go to the pane before.",
-        Where.TUNE,
+        Where.PANES,
         shown="[",
     ),
     Action(
@@ -193,7 +211,7 @@ ACTIONS: tuple[Action, ...] = (
         "right_square_bracket",
         "next pane",
         "Go to the pane after.",
-        Where.TUNE,
+        Where.PANES,
         shown="]",
     ),
     Action(
@@ -314,12 +332,182 @@ ACTIONS: tuple[Action, ...] = (
         shown="↓",
     ),
     Action("previous-slice", "chart", "up,k", "previous slice", "The one before.", Where.CHART, shown="↑"),
+    # lists of steps
+    Action(
+        "all-hosts",
+        "steps",
+        "o",
+        "other hosts",
+        "Show the steps of all hosts, or of this one only.",
+        Where.STEPS,
+        footer=52,
+    ),
+    # compare
+    Action(
+        "pick-b",
+        "compare",
+        "b,enter",
+        "as B",
+        "Compare the step under the cursor: it is B.",
+        Where.COMPARE,
+        footer=1,
+    ),
+    Action(
+        "pick-a",
+        "compare",
+        "a",
+        "as A",
+        "Compare with the step under the cursor: it is A.",
+        Where.COMPARE,
+        footer=2,
+    ),
+    Action(
+        "baseline-as-a",
+        "compare",
+        "B",
+        "baseline as A",
+        "Compare with the baseline: the step noted as such, else the first one measured.",
+        Where.COMPARE,
+        footer=3,
+        brief="baseline",
+    ),
+    Action("swap", "compare", "w", "swap", "A becomes B, and B becomes A.", Where.COMPARE, footer=4),
+    Action(
+        "metric",
+        "compare",
+        "m",
+        "metric",
+        "The next metric: first in the table and in the heat map.",
+        Where.COMPARE,
+        footer=5,
+    ),
+    Action(
+        "knowingly",
+        "compare",
+        "Y",
+        "knowingly",
+        "Compare although the two are not comparable; what differs is said.",
+        Where.COMPARE,
+        footer=6,
+    ),
+    # history
+    Action(
+        "kind",
+        "history",
+        "v",
+        "kind",
+        "List the next kind: steps, bursts, changes, sweeps, notes.",
+        Where.HISTORY,
+        footer=2,
+    ),
+    Action(
+        "note", "history", "n", "note", "Add a note to what is under the cursor.", Where.HISTORY, footer=3
+    ),
+    Action(
+        "compare-this",
+        "history",
+        "enter",
+        "compare",
+        "Compare the step under the cursor with the baseline.",
+        Where.HISTORY,
+        footer=1,
+        shown="↵",
+    ),
+    Action(
+        "mark-baseline",
+        "history",
+        "B",
+        "baseline",
+        "Make the step under the cursor the baseline that others are compared with.",
+        Where.HISTORY,
+        footer=4,
+    ),
+    Action(
+        "delete",
+        "history",
+        "d,delete",
+        "delete",
+        "Delete the step or burst under the cursor with its raw records; asks first.",
+        Where.HISTORY,
+        footer=5,
+    ),
+    Action(
+        "export",
+        "history",
+        "e",
+        "export",
+        "Write the history to a file as JSON lines.",
+        Where.HISTORY,
+        footer=6,
+    ),
+    Action(
+        "import",
+        "history",
+        "i",
+        "import",
+        "Take in an exported history; what is there stays as it is.",
+        Where.HISTORY,
+        footer=7,
+    ),
+    # sweep
+    Action(
+        "start",
+        "sweep",
+        "ctrl+s",
+        "start",
+        "Run the sweep as it is set up here; shows what it takes and asks first.",
+        Where.SWEEP,
+        CHANGE | Needs.NO_BURST,
+        Danger.INTERRUPTS,
+        footer=1,
+    ),
+    Action(
+        "continue",
+        "sweep",
+        "ctrl+g",
+        "go on",
+        "Go on with the earlier sweep under the cursor where it was.",
+        Where.SWEEP,
+        CHANGE | Needs.NO_BURST,
+        Danger.INTERRUPTS,
+        footer=2,
+    ),
+    Action(
+        "calibrate",
+        "sweep",
+        "K",
+        "calibrate",
+        "Restart and measure the setting in force again and again: the noise of restarts.",
+        Where.SWEEP,
+        CHANGE | Needs.NO_BURST,
+        Danger.INTERRUPTS,
+        footer=3,
+    ),
     # connect
     Action("retry", "host", "r", "try again", "Connect again.", Where.CONNECT, footer=10),
     # everywhere
     Action("tune", "go to", "1", "tune", "Layers, checks, knobs and charts on one screen.", footer=80),
     Action("logs", "go to", "2", "logs", "The journal on the whole screen.", footer=81),
     Action("bursts", "go to", "3", "bursts", "Every burst of this session with its numbers.", footer=82),
+    Action(
+        "compare",
+        "go to",
+        "4,c",
+        "compare",
+        "Two steps side by side: the answer in a sentence, then the table.",
+        footer=83,
+    ),
+    Action(
+        "sweep", "go to", "5,s", "sweep", "Many settings, unattended: set up, watch, go on with.", footer=84
+    ),
+    Action(
+        "history",
+        "go to",
+        "6",
+        "history",
+        "Everything that was tried and measured, with charts and advice.",
+        footer=85,
+    ),
     Action("commands", "go to", "C", "command log", "Every command that ddtui ran on the host."),
     Action("help", "help", "question_mark", "help", "The keys of where you are.", footer=90, shown="?"),
     Action(
@@ -371,7 +559,14 @@ def own(place: Where) -> tuple[Action, ...]:
 
 
 def why_not(
-    needs: Needs, *, connected: bool, read_only: str | None, changing: bool, bursting: bool, turned: bool
+    needs: Needs,
+    *,
+    connected: bool,
+    read_only: str | None,
+    changing: bool,
+    bursting: bool,
+    turned: bool,
+    trying: bool = False,
 ) -> str | None:
     """Why an action with these needs cannot be done now, in words for the operator; None: it can."""
     if Needs.CONNECTED in needs and not connected:
@@ -380,9 +575,11 @@ def why_not(
         return f"read-only: {read_only}" if read_only else "read-only"
     if Needs.NO_CHANGE in needs and changing:
         return "a change is running"
+    if Needs.NO_CHANGE in needs and trying:
+        return "a sweep is running; X stops it"
     if Needs.NO_BURST in needs and bursting:
         return "a burst is running; X stops it"
-    if Needs.BURST in needs and not bursting:
+    if Needs.BURST in needs and not bursting and not trying:
         return "no burst is running"
     if Needs.TURNS in needs and not turned:
         return "no knob has been turned"

@@ -272,7 +272,7 @@ class DdtuiApp(App[int]):
         screen = self.screen
         if isinstance(screen, ConsoleScreen):
             name = screen.PLACE.value
-            self.push_screen(Help(name, groups_for(screen.PLACE, screen.knob_actions)))
+            self.push_screen(Help(name, groups_for(screen.PLACE, screen.knob_actions, screen.PARTS)))
 
     def action_palette(self) -> None:
         self.push_screen(CommandPalette(id="--command-palette"))

@@ -55,6 +55,7 @@ class ConsoleScreen(Screen[None]):
     """A screen of the console. Its parts get every new view by `show_view`."""
 
     PLACE: ClassVar[Where]
+    PARTS: ClassVar[tuple[Where, ...]] = ()  # further places whose keys answer here
     KNOB_KEYS: ClassVar[bool] = False
     CHANGE_PANEL: ClassVar[bool] = True
 
@@ -114,7 +115,7 @@ class ConsoleScreen(Screen[None]):
 
     def actions_here(self) -> tuple[Action, ...]:
         """Every action whose key answers somewhere on this screen."""
-        return (*self.knob_actions, *at(self.PLACE))
+        return (*self.knob_actions, *at(self.PLACE, *self.PARTS))
 
     def footer_keys(self) -> list[tuple[Action, str, str | None]]:
         """The actions whose keys answer where the focus is, how the key is written, and why not now."""

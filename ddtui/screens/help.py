@@ -56,7 +56,9 @@ class Help(Dialog[None]):
         self.query_one("#keys", VerticalScroll).scroll_relative(y=by, animate=False)
 
 
-def groups_for(place: Where, knobs: Sequence[Action]) -> list[tuple[str, Sequence[Action]]]:
+def groups_for(
+    place: Where, knobs: Sequence[Action], parts: Sequence[Where] = ()
+) -> list[tuple[str, Sequence[Action]]]:
     """The groups of the help for a screen."""
     groups: list[tuple[str, Sequence[Action]]] = []
     if knobs:
@@ -70,8 +72,12 @@ def groups_for(place: Where, knobs: Sequence[Action]) -> list[tuple[str, Sequenc
         ]
     elif own(place):
         groups.append(("this screen", own(place)))
+    groups += [(PART_NAMES.get(part, part.value), own(part)) for part in parts]
     groups.append(("everywhere", own(Where.EVERYWHERE)))
     return groups
+
+
+PART_NAMES = {Where.CHART: "charts"}
 
 
 def help_lines(groups: Sequence[tuple[str, Sequence[Action]]], width: int) -> Content:

@@ -12,8 +12,8 @@ from textual.geometry import Size
 from ddtui.actions import BY_ID, Where
 from ddtui.bindings import bindings
 from ddtui.desk import Desk
-from ddtui.messages import KnobEdit, KnobNudge, NextStepChosen, PaneChosen
-from ddtui.screens.base import ConsoleScreen
+from ddtui.messages import KnobEdit, KnobNudge, NextStepChosen
+from ddtui.screens.paned import PanedScreen
 from ddtui.tuning.model import Op, Turn
 from ddtui.view import View
 from ddtui.widgets.chart_pane import ChartPane
@@ -21,7 +21,6 @@ from ddtui.widgets.checks_pane import ChecksPane
 from ddtui.widgets.drafter_pane import DrafterPane
 from ddtui.widgets.journal_pane import JournalPane
 from ddtui.widgets.knob_table import KnobTable
-from ddtui.widgets.pane import Pane
 from ddtui.widgets.pane_tabs import PaneRow
 from ddtui.widgets.service_pane import ServicePane
 
@@ -29,15 +28,12 @@ NARROW = 100  # columns under which panes become tabs
 MEDIUM = 130  # columns under which the service gets the room first
 
 
-class TuneScreen(ConsoleScreen):
+class TuneScreen(PanedScreen):
     """Drafter, service and journal above; checks and the two charts below."""
 
     PLACE: ClassVar[Where] = Where.TUNE
     KNOB_KEYS: ClassVar[bool] = True
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(Where.TUNE),
-        ("escape", "back", "back"),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(Where.TUNE)
     CSS_PATH = "tune.tcss"
 
     def __init__(self, desk: Desk) -> None:
@@ -48,6 +44,7 @@ class TuneScreen(ConsoleScreen):
         self.charts = (ChartPane("rate"), ChartPane("accept"))
         self.upper = PaneRow(self.drafter, self.service, self.journal, id="upper")
         self.lower = PaneRow(self.checks, *self.charts, id="lower")
+        self.rows = (self.upper, self.lower)
 
     def body(self) -> ComposeResult:
         yield self.upper
@@ -74,60 +71,6 @@ class TuneScreen(ConsoleScreen):
             chart.show(view)
 
     # panes
-
-    def _pane_of(self, widget: object) -> tuple[PaneRow, int] | None:
-        for row in (self.upper, self.lower):
-            for index, pane in enumerate(row.panes):
-                if widget is pane or (hasattr(widget, "ancestors") and pane in widget.ancestors):
-                    return row, index
-        return None
-
-    def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        found = self._pane_of(event.widget)
-        if found is not None:
-            found[0].show_pane(found[1])
-
-    def on_pane_chosen(self, event: PaneChosen) -> None:
-        event.stop()
-        for row in (self.upper, self.lower):
-            for index, pane in enumerate(row.panes):
-                if pane.id == event.pane:
-                    row.show_pane(index)
-                    self.call_after_refresh(pane.focus_first)
-
-    def _go(self, by: int) -> None:
-        panes: list[tuple[PaneRow, int, Pane]] = [
-            (row, index, pane) for row in (self.upper, self.lower) for index, pane in enumerate(row.panes)
-        ]
-        here = self._pane_of(self.focused) if self.focused is not None else None
-        at = next(
-            (i for i, (row, index, _) in enumerate(panes) if (row, index) == here), -by if by > 0 else 0
-        )
-        row, index, pane = panes[(at + by) % len(panes)]
-        row.show_pane(index)
-        if self.maximized is not None:
-            self.minimize()
-            self.call_after_refresh(self.maximize, pane, False)
-        self.call_after_refresh(pane.focus_first)
-
-    def action_next_pane(self) -> None:
-        self._go(1)
-
-    def action_previous_pane(self) -> None:
-        self._go(-1)
-
-    def action_zoom(self) -> None:
-        if self.maximized is not None:
-            self.minimize()
-            return
-        found = self._pane_of(self.focused) if self.focused is not None else None
-        if found is not None:
-            self.maximize(found[0].panes[found[1]], container=False)
-
-    def action_back(self) -> None:
-        """Escape: out of the zoom, else out of a filter, else nothing."""
-        if self.maximized is not None:
-            self.minimize()
 
     def action_filter(self) -> None:
         self.upper.show_pane(2)

@@ -44,6 +44,11 @@ class Pane(Vertical):
             self._state = text
             self.border_subtitle = Content(text) if text else None
 
+    @property
+    def focusable_within(self) -> bool:
+        """Whether anything in here takes the focus."""
+        return any(widget.can_focus for widget in self.query("*"))
+
     def focus_first(self) -> None:
         """Give the focus to the first thing in here that takes it."""
         for widget in self.query("*"):

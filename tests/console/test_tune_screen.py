@@ -367,7 +367,7 @@ async def test_every_pane_is_reached_with_the_brackets_and_tells_that_it_has_the
             await desk.press("right_square_bracket")
             await desk.pilot.pause()
             await desk.pilot.pause()
-            found = desk.tune._pane_of(desk.tune.focused)
+            found = desk.tune.pane_of(desk.tune.focused)
             assert found is not None
             pane = found[0].panes[found[1]]
             assert pane.region.area > 0
