@@ -10,12 +10,14 @@ from typing import Any
 from ddtui import __version__, redact
 from ddtui.bench import kept
 from ddtui.bench.advice import Advice, Observation, advise
-from ddtui.bench.model import Estimate, Point
+from ddtui.bench.model import Cell, Estimate, Point
+from ddtui.store import listing
 from ddtui.store import runs as stored
 from ddtui.store.history import History
-from ddtui.store.model import Step
-from ddtui.store.runs import StoredRun
+from ddtui.store.model import Setting, Step
+from ddtui.store.runs import Newest, StoredRun
 
+LATELY = 200  # steps, those measured last, that the advice of an overview rests on
 ESTIMATES = ("output_rate", "per_user_rate", "ttft_ms", "tpot_ms", "step_ms", "accept_length", "e2e_ms")
 
 
@@ -79,6 +81,70 @@ def collect(
         warnings=tuple(marks),
         sentences=tuple(sentences),
     )
+
+
+def overview(history: History, host: str, unit: str) -> Report:
+    """All steps of a host with no more than figures and advice need: read at once, light. Raises
+    HistoryError.
+    """
+    steps = {
+        row.number: Step(
+            row.id,
+            row.number,
+            row.host,
+            row.unit,
+            "",
+            row.at,
+            Setting(row.knobs, {}),
+            simulated=row.simulated,
+        )
+        for row in listing.named(history, host, unit)
+    }
+    entries = []
+    for newest in stored.newest_of_all(history, host, unit):
+        step = steps.get(newest.step)
+        if step is not None:
+            run = StoredRun("", newest.step, {}, {}, "", step.simulated)
+            entries.append(Entry(step, run, _drawn(newest)))
+    newest_at = {entry.step.number: entry.point.started_at for entry in entries}
+    lately = set(sorted(newest_at, key=lambda number: -newest_at[number])[:LATELY])
+    seen = [
+        Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}")
+        for entry in entries
+        if entry.step.number in lately
+    ]
+    measured = tuple(steps[number] for number in sorted(newest_at))
+    return Report("", time.time(), measured, tuple(entries), advise(seen))
+
+
+def _drawn(newest: Newest) -> Point:
+    """A point of which only that is known what charts and advice take."""
+    values = newest.values
+    return Point(
+        cell=Cell(newest.concurrency, newest.context, newest.workload),
+        started_at=newest.at,
+        seconds=0.0,
+        ok=0,
+        failed=0,
+        output_rate_whole=None,
+        ttft_ms=None,
+        tpot_ms=None,
+        e2e_ms=None,
+        client_lag_p99_ms=None,
+        cached_tokens=0,
+        final=True,
+        preview=False,
+        marks=tuple(values.get("marks") or ()),
+        place=values.get("place") or "here",
+        output_rate=_estimate(values["output_rate"]),
+        per_user_rate=_estimate(values["per_user_rate"]),
+        accept_length=_estimate(values["accept_length"]),
+        step_ms=_estimate(values["step_ms"]),
+    )
+
+
+def _estimate(kept: Mapping[str, Any] | None) -> Estimate | None:
+    return Estimate(kept["value"], kept["low"], kept["high"], kept["n"]) if kept else None
 
 
 def rows(report: Report) -> list[dict[str, Any]]:

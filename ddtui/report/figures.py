@@ -50,24 +50,17 @@ def pareto(report: Report, context: int) -> Figure:
         (name, point.cell)
         for name, point in ranking.front((f"step {e.step.number}", e.point) for e in entries)
     }
-    lines = []
-    for step in report.steps:
-        dots = []
-        for entry in entries:
-            rate, speed = entry.point.output_rate, entry.point.per_user_rate
-            if entry.step.id != step.id or rate is None or speed is None:
-                continue
-            dots.append(
-                Dot(
-                    speed.value,
-                    rate.value,
-                    rate.low,
-                    rate.high,
-                    f"C={entry.point.cell.concurrency}",
-                    (f"step {step.number}", entry.point.cell) in on_front,
-                )
-            )
-        lines.append(Line(_name(step.number, step.setting.knobs), tuple(sorted(dots, key=lambda d: d.x))))
+    dots: dict[int, list[Dot]] = {step.id: [] for step in report.steps}
+    for entry in entries:
+        rate, speed = entry.point.output_rate, entry.point.per_user_rate
+        if rate is not None and speed is not None:
+            marked = (f"step {entry.step.number}", entry.point.cell) in on_front
+            label = f"C={entry.point.cell.concurrency}"
+            dots[entry.step.id].append(Dot(speed.value, rate.value, rate.low, rate.high, label, marked))
+    lines = [
+        Line(_name(step.number, step.setting.knobs), tuple(sorted(dots[step.id], key=lambda d: d.x)))
+        for step in report.steps
+    ]
     return Figure(
         f"Throughput against speed per user, context {length(context)}",
         "tok/s per user",
@@ -88,7 +81,7 @@ def step_time_by_budget(report: Report) -> Figure:
 
 def _by_budget(report: Report, title: str, y: str, field: str, knob: str | None) -> Figure:
     groups: dict[str, dict[float, Dot]] = {}
-    for entry in sorted(report.entries, key=lambda e: (e.point.cell.context, e.point.cell.concurrency)):
+    for entry in sorted(report.entries, key=_load):
         budget = _budget(entry)
         value = getattr(entry.point, field)
         if budget is None or value is None:
@@ -104,6 +97,11 @@ def _by_budget(report: Report, title: str, y: str, field: str, knob: str | None)
         Line(name, tuple(dots[b] for b in sorted(dots))) for name, dots in groups.items() if len(dots) > 1
     )
     return Figure(title, "budget", y, lines)
+
+
+def _load(entry: Entry) -> tuple[int, int]:
+    cell = entry.point.cell
+    return cell.context, cell.concurrency
 
 
 def _budget(entry: Entry) -> float | None:

@@ -97,13 +97,13 @@ class History:
         self, host: str | None = None, unit: str | None = None, *, search: str = "", limit: int = 1000
     ) -> list[Step]:
         """Newest first. `search`: words that must all be found in knobs, flags, versions or notes."""
-        where, values = _of(host, unit)
+        where, values = place(host, unit)
         for word in search.split():
             where.append(
                 "(s.words LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM notes n WHERE n.subject = 'step'"
                 " AND n.of = s.id AND n.text LIKE ? ESCAPE '\\'))"
             )
-            values += [_like(word), _like(word)]
+            values += [like(word), like(word)]
         rows = self.read(STEPS + _where(where) + " ORDER BY s.at DESC, s.id DESC LIMIT ?", [*values, limit])
         return [step_of(row) for row in rows]
 
@@ -145,7 +145,7 @@ class History:
         self, host: str | None = None, unit: str | None = None, *, limit: int = 200
     ) -> list[StoredChange]:
         """Newest first."""
-        where, values = _of(host, unit)
+        where, values = place(host, unit)
         rows = self.read(
             "SELECT s.*, h.name, h.unit FROM changes s JOIN hosts h ON h.id = s.host"
             + _where(where)
@@ -235,7 +235,7 @@ class History:
         limit: int = 200,
     ) -> list[StoredBurst]:
         """Newest first."""
-        where, values = _of(host, unit)
+        where, values = place(host, unit)
         if step is not None:
             where.append("s.step = ?")
             values.append(step)
@@ -245,21 +245,14 @@ class History:
             + " ORDER BY s.at DESC, s.id DESC LIMIT ?",
             [*values, limit],
         )
-        return [
-            StoredBurst(
-                id=row["id"],
-                host=row["name"],
-                unit=row["unit"],
-                step=row["step"],
-                at=row["at"],
-                state=row["state"],
-                burst=json.loads(row["burst"]),
-                raw=row["raw"],
-                simulated=bool(row["simulated"]),
-                note=row["note"],
-            )
-            for row in rows
-        ]
+        return [_burst_of(row) for row in rows]
+
+    def burst(self, id: str) -> StoredBurst | None:
+        """The burst of that id."""
+        rows = self.read(
+            "SELECT s.*, h.name, h.unit FROM bursts s JOIN hosts h ON h.id = s.host WHERE s.id = ?", [id]
+        )
+        return _burst_of(rows[0]) if rows else None
 
     def delete_burst(self, burst_id: str) -> None:
         """The burst with its points and notes. The raw records are left to the caller."""
@@ -334,7 +327,7 @@ class History:
 
     def quality(self, host: str, unit: str, *, step: int | None = None) -> list[Mapping[str, Any]]:
         """Newest first."""
-        where, values = _of(host, unit)
+        where, values = place(host, unit)
         if step is not None:
             where.append("s.step = ?")
             values.append(step)
@@ -445,6 +438,21 @@ def step_of(row: sqlite3.Row) -> Step:
     )
 
 
+def _burst_of(row: sqlite3.Row) -> StoredBurst:
+    return StoredBurst(
+        id=row["id"],
+        host=row["name"],
+        unit=row["unit"],
+        step=row["step"],
+        at=row["at"],
+        state=row["state"],
+        burst=json.loads(row["burst"]),
+        raw=row["raw"],
+        simulated=bool(row["simulated"]),
+        note=row["note"],
+    )
+
+
 def _plain_setting(setting: Setting) -> dict[str, Any]:
     return {
         "knobs": dict(setting.knobs),
@@ -488,7 +496,7 @@ def point_row(point: Mapping[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def _of(host: str | None, unit: str | None) -> tuple[list[str], list[Any]]:
+def place(host: str | None, unit: str | None) -> tuple[list[str], list[Any]]:
     where, values = [], []
     for column, wanted in (("h.name", host), ("h.unit", unit)):
         if wanted is not None:
@@ -501,7 +509,7 @@ def _where(conditions: Sequence[str]) -> str:
     return " WHERE " + " AND ".join(conditions) if conditions else ""
 
 
-def _like(word: str) -> str:
+def like(word: str) -> str:
     for special in "\\%_":
         word = word.replace(special, "\\" + special)
     return f"%{word}%"

@@ -52,6 +52,51 @@ def of_bursts(history: History, bursts: Sequence[str]) -> list[StoredRun]:
     return [_run(row) for row in rows]
 
 
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The newest point of one cell of a step, with no more than the charts of all steps need."""
+
+    step: int
+    concurrency: int
+    context: int
+    workload: str
+    at: float
+    values: Mapping[str, Any]  # output_rate per_user_rate accept_length step_ms marks place, as in the point
+
+
+_DRAWN = ("output_rate", "per_user_rate", "accept_length", "step_ms", "marks", "place")
+
+
+def newest_of_all(history: History, host: str, unit: str) -> list[Newest]:
+    """The newest point of every cell of every step of a host."""
+    paths = ", ".join(f"'$.{name}'" for name in _DRAWN)
+    rows = history.read(
+        f"SELECT p.step, p.concurrency, p.context, p.workload, p.at, json_extract(p.point, {paths}) AS drawn"
+        " FROM points p WHERE p.id IN (SELECT id FROM (SELECT p.id, max(p.at) FROM points p"
+        " JOIN hosts h ON h.id = p.host WHERE h.name = ? AND h.unit = ? AND p.step IS NOT NULL"
+        " AND p.output_rate IS NOT NULL GROUP BY p.step, p.concurrency, p.context, p.workload))"
+        " ORDER BY p.step, p.workload, p.context, p.concurrency",
+        [host, unit],
+    )
+    return [
+        Newest(
+            row["step"],
+            row["concurrency"],
+            row["context"],
+            row["workload"],
+            row["at"],
+            dict(zip(_DRAWN, json.loads(row["drawn"]), strict=True)),
+        )
+        for row in rows
+    ]
+
+
+def step(history: History, id: int) -> Step | None:
+    """The step of that id."""
+    rows = history.read(histories.STEPS + " WHERE s.id = ?", [id])
+    return histories.step_of(rows[0]) if rows else None
+
+
 def steps_numbered(history: History, number: int, host: str | None = None) -> list[Step]:
     """The steps of that number: one for each host and unit that has so many."""
     found = history.read(
