@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from html import escape
 
 from ddtui.report.figures import Figure
+from ddtui.report.ticks import nice_ticks
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 48
+MOST_TICKS = 7
 # colours that people with any kind of sight tell apart (Okabe and Ito), and shapes beside them
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#999999")
 SHAPES = ("circle", "square", "diamond", "triangle")
@@ -21,7 +23,8 @@ def draw(figure: Figure) -> str:
     ys = [
         y for line in figure.lines for dot in line.dots for y in (dot.y, dot.low, dot.high) if y is not None
     ]
-    x_ticks, y_ticks = ticks(0 if min(xs) < max(xs) / 3 else min(xs), max(xs)), ticks(0, max(ys))
+    x_ticks = nice_ticks(0 if min(xs) < max(xs) / 3 else min(xs), max(xs), MOST_TICKS)
+    y_ticks = nice_ticks(0, max(ys), MOST_TICKS)
     plot = _Plot(x_ticks[0], x_ticks[-1], y_ticks[0], y_ticks[-1])
     parts = [
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 18 * _rows(figure)}" role="img"'
@@ -112,17 +115,6 @@ def _legend(figure: Figure) -> Iterator[str]:
         y = HEIGHT + 18 * (number // 3) + 4
         yield _shape(number, x, y, COLOURS[number % len(COLOURS)])
         yield f'<text x="{x + 10:.1f}" y="{y + 4}" class="small">{escape(line.name)}</text>'
-
-
-def ticks(low: float, high: float, count: int = 6) -> list[float]:
-    """Round numbers from at or below `low` to at or above `high`."""
-    span = (high - low) or abs(high) or 1.0
-    rough = span / count
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(size * power for size in (1, 2, 2.5, 5, 10) if size * power >= rough)
-    first = math.floor(low / step)
-    last = max(first + 1, math.ceil(high / step - 1e-9))
-    return [round(n * step, 12) for n in range(first, last + 1)]
 
 
 def _label(value: float) -> str:

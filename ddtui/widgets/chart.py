@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,12 +20,17 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from ddtui.widgets.cells import cut
-from ddtui.widgets.chart_data import ChartData, Series, nice_ticks, read_out
-from ddtui.words import tokens
+from ddtui.widgets.chart_data import ChartData, Series, read_out
+from ddtui.widgets.chart_frame import Frame
 
 PACE = 0.5  # seconds between two builds
 MARKERS = ("○", "●")  # of series A and B: told apart without colour
+MANY_MARKERS = ("●", "○", "◆", "◇", "■", "□", "▲", "△")  # of more series than two
 _plotext = threading.Lock()  # plotext draws into one global figure
+
+
+RGB = tuple[int, int, int]
+COLOURS = ("series-a", "series-b", "accent", "success", "error", "warning", "secondary", "foreground")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +40,18 @@ class Job:
     data: ChartData
     width: int
     height: int
-    colours: tuple[tuple[int, int, int], tuple[int, int, int]]
-    faint: tuple[int, int, int]
+    colours: tuple[RGB, ...]  # of A, of B, and of further series
+    faint: RGB
     cursor: float | None
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there is room for the name of the x axis."""
+        return self.height >= 12
+
+    @property
+    def frame(self) -> Frame:
+        return Frame.of(self.data, self.width, self.height - (2 if self.labelled else 1))
 
 
 class Chart(Widget, can_focus=True):
@@ -73,7 +87,7 @@ class Chart(Widget, can_focus=True):
         if data == self.data:
             return
         self.data = data
-        if self.cursor not in self._xs():
+        if not any(mark.x == self.cursor for series in data.series for mark in series.marks):
             self.cursor = None
         if data.empty:
             self._lines, self._built = [], None
@@ -105,27 +119,35 @@ class Chart(Widget, can_focus=True):
         if self.data is None or self.data.empty or width < 16 or height < 4:
             return None
         variables = self.app.theme_variables
-        colours = (_rgb(variables["series-a"]), _rgb(variables["series-b"]))
+        colours = tuple(_rgb(variables[name]) for name in COLOURS)
         return Job(self.data, width, height, colours, _rgb(variables["muted"]), self.cursor)
 
     # reading values
 
     def _xs(self) -> list[float]:
+        """Where the read-out stops: at every point that is on a line, else at every point."""
         if self.data is None:
             return []
-        return sorted({mark.x for series in self.data.series for mark in series.marks})
+        lines = [series for series in self.data.series if series.joined and series.marks]
+        return sorted({mark.x for series in lines or self.data.series for mark in series.marks})
 
     def read(self, by: int) -> None:
         """Move the read-out to the next (+1) or previous (-1) point."""
         xs = self._xs()
         if not xs:
             return
-        if self.cursor is None or self.cursor not in xs:
+        if self.cursor is None:
             index = 0 if by > 0 else len(xs) - 1
+        elif by > 0:
+            index = min(len(xs) - 1, bisect_right(xs, self.cursor))
         else:
-            index = max(0, min(len(xs) - 1, xs.index(self.cursor) + by))
-        self.cursor = xs[index]
-        self._wanted.set()
+            index = max(0, bisect_left(xs, self.cursor) - 1)
+        self._put_cursor(xs[index])
+
+    def _put_cursor(self, x: float) -> None:
+        if x != self.cursor:
+            self.cursor = x
+            self._wanted.set()
         self.post_message(self.Read(self.reading))
 
     @property
@@ -135,14 +157,20 @@ class Chart(Widget, can_focus=True):
 
     def on_click(self, event: events.Click) -> None:
         """Read the point nearest to the mouse."""
-        offset = event.get_content_offset(self)
-        xs = self._xs()
-        if offset is None or not xs:
+        self._read_at(event)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """The same while the mouse goes over the chart."""
+        self._read_at(event)
+
+    def _read_at(self, event: events.MouseEvent) -> None:
+        offset, built = event.get_content_offset(self), self._built
+        if offset is None or built is None or self.data is None or built.data is not self.data:
             return
-        left, right = math.log2(xs[0]), math.log2(xs[-1])
-        at = left + (right - left) * (offset.x - LEFT) / max(1, self.size.width - LEFT)
-        self.cursor = min(xs, key=lambda x: abs(math.log2(x) - at))
-        self.read(0)
+        lines = all(series.joined for series in self.data.series)
+        mark = built.frame.nearest(self.data, offset.x, None if lines else offset.y - 1)
+        if mark is not None and mark.x != self.cursor:
+            self._put_cursor(mark.x)
 
     # drawing
 
@@ -165,10 +193,7 @@ class Chart(Widget, can_focus=True):
         return Strip([Segment(cut(words[index], width).center(width), style)], width)
 
 
-LEFT = 8  # about where the plot begins, in cells
-
-
-def _rgb(variable: str) -> tuple[int, int, int]:
+def _rgb(variable: str) -> RGB:
     """A theme variable as red, green, blue; its opacity does not matter here."""
     try:
         colour = Color.parse(variable.split(" ")[0])
@@ -180,12 +205,11 @@ def _rgb(variable: str) -> tuple[int, int, int]:
 def build(job: Job) -> list[Strip]:
     """Draw one chart. Runs in a thread; one at a time. The legend is the first line."""
     data = job.data
-    labelled = job.height >= 12
     with _plotext:
-        drawn = _plot(job, job.height - (2 if labelled else 1))
+        drawn = _plot(job, job.frame)
     lines = [_legend(job)]
     lines += [Strip(list(line.render(_console))).simplify() for line in Text.from_ansi(drawn).split("\n")]
-    if labelled:
+    if job.labelled:
         faint = Style(color=RichColor.from_rgb(*job.faint))
         lines = [*lines[: job.height - 1], Strip([Segment(data.x_label.rjust(job.width - 1), faint)])]
     return lines
@@ -194,14 +218,16 @@ def build(job: Job) -> list[Strip]:
 _console = Console(width=10_000, color_system="truecolor", force_terminal=True, legacy_windows=False)
 
 
-def _look(job: Job) -> list[tuple[Series, str, tuple[int, int, int]]]:
+def _look(job: Job) -> list[tuple[Series, str, RGB]]:
     """Each series with its marker and colour. A lone series looks like B, the newest."""
     count = len(job.data.series)
-    first = max(0, len(MARKERS) - count)
-    return [
-        (series, MARKERS[(first + i) % 2], job.colours[(first + i) % 2])
-        for i, series in enumerate(job.data.series)
-    ]
+    if count > len(MARKERS):
+        return [
+            (series, MANY_MARKERS[i % len(MANY_MARKERS)], job.colours[(i + 1) % len(job.colours)])
+            for i, series in enumerate(job.data.series)
+        ]
+    first = len(MARKERS) - count
+    return [(series, MARKERS[first + i], job.colours[first + i]) for i, series in enumerate(job.data.series)]
 
 
 def _legend(job: Job) -> Strip:
@@ -213,66 +239,36 @@ def _legend(job: Job) -> Strip:
     return Strip(segments)
 
 
-def _plot(job: Job, height: int) -> str:
+def _plot(job: Job, frame: Frame) -> str:
     import plotext
 
-    data = job.data
-    marks = [mark for series in data.series for mark in series.marks]
-    ys = [value for mark in marks for value in (mark.y, mark.low, mark.high) if value is not None]
-    xs = sorted({mark.x for mark in marks})
-    bottom, top = _bounds(min(ys), max(ys))
-    ticks = [tick for tick in nice_ticks(bottom, top, max(3, height // 3) + 1) if bottom <= tick <= top]
-    left, right = math.log2(xs[0]), math.log2(xs[-1])
-    edge = (right - left) * 0.06 or 0.5
     plotext.clear_figure()
     plotext.limit_size(False, False)
-    plotext.plotsize(job.width, height)
+    plotext.plotsize(frame.width, frame.height)
     plotext.theme("clear")
     plotext.ticks_color(job.faint)
     plotext.axes_color("default")
     plotext.xaxes(True, False)
     plotext.yaxes(True, False)
-    plotext.xlim(left - edge, right + edge)
-    plotext.ylim(bottom, top)
-    plotext.yticks(ticks, [f"{tick:,g}" for tick in ticks])
-    labels = [tokens(int(x)) if data.x_tokens else f"{x:g}" for x in xs]
-    shown = _apart(xs, labels, left - edge, right + edge, job.width - LEFT)
-    plotext.xticks([math.log2(xs[i]) for i in shown], [labels[i] for i in shown])
+    plotext.xlim(frame.left, frame.right)
+    plotext.ylim(frame.bottom, frame.top)
+    plotext.yticks([at for at, _ in frame.y_ticks], [label for _, label in frame.y_ticks])
+    plotext.xticks([at for at, _ in frame.x_ticks], [label for _, label in frame.x_ticks])
     if job.cursor is not None:
-        at = math.log2(job.cursor)
-        plotext.plot([at, at], [bottom, top], marker="┊", color=job.faint)
+        at = frame.x(job.cursor)
+        plotext.plot([at, at], [frame.bottom, frame.top], marker="┊", color=job.faint)
     drawn = [
-        ([(math.log2(mark.x), mark) for mark in series.marks], marker, colour)
+        (series.joined, [(frame.x(mark.x), mark) for mark in series.marks], marker, colour)
         for series, marker, colour in _look(job)
         if series.marks
     ]
-    for points, _, colour in drawn:
+    for _, points, _, colour in drawn:
         for x, mark in points:
             if mark.low is not None and mark.high is not None and mark.high > mark.low:
                 plotext.plot([x, x], [mark.low, mark.high], marker="│", color=colour)
-    for points, _, colour in drawn:
-        if len(points) > 1:
+    for joined, points, _, colour in drawn:
+        if joined and len(points) > 1:
             plotext.plot([x for x, _ in points], [m.y for _, m in points], marker="braille", color=colour)
-    for points, marker, colour in drawn:
+    for _, points, marker, colour in drawn:
         plotext.scatter([x for x, _ in points], [m.y for _, m in points], marker=marker, color=colour)
     return str(plotext.build()).rstrip("\n")
-
-
-def _bounds(low: float, high: float) -> tuple[float, float]:
-    """The y range: a little more than the data; from zero when the data are not far from it."""
-    if 0 <= low < high * 0.5:
-        low = 0.0
-    pad = (high - low) * 0.06 or abs(high) * 0.1 or 1.0
-    return (low if low == 0.0 else low - pad), high + pad
-
-
-def _apart(xs: list[float], labels: list[str], left: float, right: float, width: int) -> list[int]:
-    """Which labels to write so that none touches the next; the last one always."""
-    kept: list[int] = []
-    free = width + 1
-    for index in reversed(range(len(xs))):
-        middle = round((math.log2(xs[index]) - left) / (right - left) * width)
-        if middle + len(labels[index]) / 2 + 1 < free or not kept:
-            kept.insert(0, index)
-            free = middle - len(labels[index]) // 2
-    return kept

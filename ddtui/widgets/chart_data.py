@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ddtui.bench.model import Burst, Estimate, Point
 from ddtui.words import number, tokens
@@ -21,14 +21,16 @@ class Mark:
     n: int | None = None
     final: bool = True
     preview: bool = False
+    label: str = ""  # what it is, where the series does not say it
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """One line of a chart, ascending in x."""
+    """One line of a chart, ascending in x; or, not joined, a cloud of points."""
 
     name: str
     marks: tuple[Mark, ...]
+    joined: bool = True  # by a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ class ChartData:
     y_label: str
     series: tuple[Series, ...] = ()
     x_tokens: bool = False  # x values are token counts: 8k
+    x_log: bool = True
 
     @property
     def empty(self) -> bool:
@@ -60,7 +63,7 @@ def clean(marks: Iterable[Mark]) -> tuple[Mark, ...]:
             and math.isfinite(high)
             and low <= mark.y <= high
         )
-        by_x[mark.x] = mark if sane else Mark(mark.x, mark.y, None, None, mark.n, mark.final, mark.preview)
+        by_x[mark.x] = mark if sane else replace(mark, low=None, high=None)
     return tuple(by_x[x] for x in sorted(by_x))
 
 
@@ -74,23 +77,6 @@ def decimate(values: Sequence[float], width: int) -> list[float]:
         low, high = min(part), max(part)
         kept += [low, high] if part.index(low) <= part.index(high) else [high, low]
     return kept
-
-
-def nice_ticks(low: float, high: float, most: int) -> list[float]:
-    """At most `most` (at least 2) round values that cover low..high."""
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return []
-    if high - low <= 1e-6 * max(1.0, abs(low)):  # no range to speak of
-        high = low + max(abs(low), 1e-3)
-    most = max(2, most)
-    rough = (high - low) / max(1, most - 1)
-    magnitude = 10.0 ** math.floor(math.log10(rough))
-    for factor in (1, 2, 2.5, 5, 10, 20, 25, 50, 100):
-        step = factor * magnitude
-        first, last = math.floor(low / step), math.ceil(high / step)
-        if last - first + 1 <= most:
-            return [round(step * i, 10) for i in range(first, last + 1)]
-    return [low, high]
 
 
 def _mark(x: float, estimate: Estimate | None, point: Point) -> Mark | None:
@@ -144,20 +130,18 @@ def accept_by_context(before: Burst | None, newest: Burst | None, concurrency: i
 
 def read_out(data: ChartData, x: float) -> str:
     """The values of all series at x, in words: for the read-out line under a chart."""
-    where = tokens(int(x)) if data.x_tokens else f"{x:g}"
+    where = tokens(int(x)) if data.x_tokens else f"{x:g}" if data.x_log else number(x)
     parts: list[str] = []
     for series in data.series:
-        mark = next((mark for mark in series.marks if mark.x == x), None)
-        if mark is None:
-            continue
-        text = f"{series.name.split(' ')[0]} {number(mark.y)}"
-        if mark.low is not None and mark.high is not None:
-            text += f" [{number(mark.low)}–{number(mark.high)}]"
-        if mark.n is not None:
-            text += f" n={mark.n}"
-        if not mark.final:
-            text += " …"
-        elif mark.preview:
-            text += " preview"
-        parts.append(text)
+        for mark in [mark for mark in series.marks if mark.x == x][:2]:
+            text = f"{mark.label or series.name.split(' ')[0]} {number(mark.y)}"
+            if mark.low is not None and mark.high is not None:
+                text += f" [{number(mark.low)}–{number(mark.high)}]"
+            if mark.n is not None:
+                text += f" n={mark.n}"
+            if not mark.final:
+                text += " …"
+            elif mark.preview:
+                text += " preview"
+            parts.append(text)
     return f"{data.x_label} {where}:  " + "   ".join(parts) if parts else ""

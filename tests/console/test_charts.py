@@ -9,6 +9,7 @@ from console.harness import console
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ddtui.report.ticks import nice_ticks
 from ddtui.widgets.chart import Chart, Job, build
 from ddtui.widgets.chart_data import (
     ChartData,
@@ -17,7 +18,6 @@ from ddtui.widgets.chart_data import (
     accept_by_context,
     clean,
     decimate,
-    nice_ticks,
     rate_by_concurrency,
     read_out,
 )
