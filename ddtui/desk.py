@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
 from ddtui.actions import Action, why_not
 from ddtui.bench.model import Burst, BurstSpec, BurstState
@@ -28,8 +28,11 @@ from ddtui.host.base import (
 from ddtui.profile import Knob, KnobKind, Profile
 from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import Op, Phase, Progress, Turn
-from ddtui.view import ChangeKind, ChangeView, TuneView, View, next_value
+from ddtui.view import RUNNING, ChangeKind, ChangeView, TuneView, View, next_value
 from ddtui.widgets.journal_store import JournalStore
+
+if TYPE_CHECKING:
+    from ddtui.tuning.experiments import ExperimentState
 
 T = TypeVar("T")
 AGAIN = 3.0  # seconds before something that ended is begun again
@@ -146,6 +149,7 @@ class Desk:
             changing=view.changing,
             bursting=view.burst is not None,
             turned=bool(view.turns),
+            trying=view.trying,
         )
 
     # knobs
@@ -272,6 +276,52 @@ class Desk:
                 self.tell("information", "burst", "done: " + points_in_words(latest))
             elif latest is not None and latest.state is BurstState.FAILED:
                 self.tell("error", "burst failed", latest.text)
+
+    async def experiment(self, title: str, states: AsyncIterator[ExperimentState]) -> None:
+        """Run a sweep, an A/B or a calibration to its end, showing where it is. Cancelling it stops it where it
+        is; it can be gone on with."""
+        latest: ExperimentState | None = None
+        self.mark(title)
+        try:
+            async with _closing(states) as snapshots:
+                async for latest in snapshots:
+                    self._show_experiment(latest)
+        except asyncio.CancelledError:
+            if latest is not None:
+                latest = replace(latest, state="stopped", problem="stopped by the operator", eta_seconds=None)
+            raise
+        except Exception as error:
+            if latest is not None:
+                latest = replace(latest, state="stopped", problem=said(error), eta_seconds=None)
+            else:
+                self.tell("error", title, said(error))
+        finally:
+            if latest is not None:
+                self._experiment_ended(title, latest)
+
+    def _show_experiment(self, state: ExperimentState) -> None:
+        self.publish(replace(self.view, experiment=state))
+        for doing in state.doing.values():
+            if doing.burst is not None:
+                self._show_burst(doing.burst)
+
+    def _experiment_ended(self, title: str, last: ExperimentState) -> None:
+        ended = tuple(
+            replace(burst, state=BurstState.CANCELLED, cell=None) if burst.state in RUNNING else burst
+            for burst in self.view.bursts
+        )
+        left = dict(last.outcome.left or ()) if last.outcome is not None else {}
+        turns = {  # a wish that was tried and kept is no wish any more
+            name: turn
+            for name, turn in self.view.turns.items()
+            if left.get(name) != ("off" if turn.op is Op.UNSET else turn.value or "on")
+        }
+        self.publish(replace(self.view, experiment=last, bursts=ended, turns=turns))
+        self.mark(f"{title}: {last.state}")
+        if last.outcome is not None:
+            self.tell("information", title, last.outcome.text)
+        else:
+            self.tell("warning", f"{title} {last.state}", last.problem or "it can be gone on with")
 
     def _show_burst(self, burst: Burst) -> None:
         self._keep_bursts((burst, *(other for other in self.view.bursts if other.id != burst.id)))

@@ -33,6 +33,11 @@ from ddtui.viewing import tune_view
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
+    from ddtui.bench.experiment import ExperimentPlan
+    from ddtui.past import Past
+    from ddtui.tuning.experiments import ExperimentState
+    from ddtui.tuning.forecast import Forecast
+
 EARLIER_LINES = 2000  # of the journal, shown at once
 EARLIER_BURSTS = 50
 
@@ -197,6 +202,43 @@ class LiveSession:
             lambda: history.bursts(ctx.host.name, ctx.unit, limit=EARLIER_BURSTS)
         )
         return [kept.from_plain(one.burst) for one in stored]
+
+    # decisions
+
+    @property
+    def past(self) -> Past | None:
+        from ddtui.past import Past
+
+        if self._history is None or self._ctx is None:
+            return None
+        return Past(self._history, self.ctx.host.name, self.ctx.unit)
+
+    async def forecast(self, wanted: ExperimentPlan) -> Forecast:
+        from ddtui.tuning import forecast
+
+        return await forecast.make(self.ctx, await self._survey(), wanted)
+
+    async def experiment(self, what: ExperimentPlan | str) -> AsyncIterator[ExperimentState]:
+        from ddtui.bench import sides
+        from ddtui.tuning import experiments
+        from ddtui.tuning.ledger import Ledger
+        from ddtui.tuning.rig import HostRig
+
+        history, ctx = self._history, self.ctx
+        if history is None:
+            raise HistoryError("there is no history to write it down in: " + "; ".join(self._trouble))
+        resumed = isinstance(what, str)
+        if isinstance(what, str):
+            book = await asyncio.to_thread(Ledger.find, history, ctx.host.name, ctx.unit, what)
+        else:
+            book = await asyncio.to_thread(Ledger.begin, what, history, ctx.host.name, ctx.unit)
+        rig = HostRig(ctx, history, take_over=resumed)
+        noise = sides.restarts(history, ctx.host.name, ctx.unit)
+        states = experiments.run(book, [rig], restarts=noise)
+        async with aclosing(cast("AsyncGenerator[ExperimentState, None]", states)) as snapshots:
+            async for state in snapshots:
+                yield state
+        await self.refresh()
 
     # the end
 

@@ -17,8 +17,12 @@ from ddtui.tuning.model import Plan, Progress, Turn
 from ddtui.view import Decode, TuneView
 
 if TYPE_CHECKING:
+    from ddtui.bench.experiment import ExperimentPlan
     from ddtui.host.base import Host
+    from ddtui.past import Past
     from ddtui.store.history import History
+    from ddtui.tuning.experiments import ExperimentState
+    from ddtui.tuning.forecast import Forecast
 
 
 # asked with one sentence when the old server does not stop: whether to kill it
@@ -95,6 +99,24 @@ class Session(Protocol):
 
     async def earlier_bursts(self) -> Sequence[Burst]:
         """Bursts of this host and unit from the history, newest first."""
+        ...
+
+    # decisions
+
+    @property
+    def past(self) -> Past | None:
+        """What was tried and measured so far. None: there is no history; a notice says why."""
+        ...
+
+    async def forecast(self, wanted: ExperimentPlan) -> Forecast:
+        """The plan of a sweep, A/B or calibration made ready, and what it takes. Changes nothing."""
+        ...
+
+    def experiment(self, what: ExperimentPlan | str) -> AsyncIterator[ExperimentState]:
+        """Run a plan that was made ready, or go on with the earlier one of that id.
+
+        Closing the iterator stops it where it is; what was measured is kept.
+        """
         ...
 
     async def close(self) -> None: ...

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ddtui.bench.model import Burst, BurstState
 from ddtui.host.base import Link, LinkState
 from ddtui.profile import Knob, Profile
 from ddtui.tuning.model import KnobRow, Op, Progress, Turn, Verdict
+
+if TYPE_CHECKING:
+    from ddtui.tuning.experiments import ExperimentState
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class View:
     turns: Mapping[str, Turn] = field(default_factory=dict)  # turned and not applied yet, by knob or flag
     change: ChangeView | None = None
     bursts: tuple[Burst, ...] = ()  # newest first; the first one may still run
+    experiment: ExperimentState | None = None  # the sweep, A/B or calibration that runs, or the last one
 
     @property
     def connected(self) -> bool:
@@ -143,6 +147,11 @@ class View:
         return self.change is not None and not self.change.done
 
     @property
+    def trying(self) -> bool:
+        """Whether a sweep, an A/B or a calibration runs."""
+        return self.experiment is not None and self.experiment.state == "running"
+
+    @property
     def burst(self) -> Burst | None:
         """The burst that runs."""
         return next((b for b in self.bursts if b.state in RUNNING), None)
@@ -151,7 +160,7 @@ class View:
     def possible(self) -> tuple[object, ...]:
         """What decides which actions can be done now."""
         bursting = self.burst is not None
-        return self.connected, self.tune.read_only, self.changing, bursting, bool(self.turns)
+        return self.connected, self.tune.read_only, self.changing, bursting, bool(self.turns), self.trying
 
     @property
     def overlay(self) -> tuple[Burst | None, Burst | None]:

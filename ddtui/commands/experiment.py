@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
-from ddtui.bench import compare, experiment, sides
+from ddtui.bench import experiment, sides
 from ddtui.bench.compare import Standing
 from ddtui.bench.experiment import ExperimentPlan, Order, Trial, TrialState
 from ddtui.bench.grid import cells, count
@@ -17,13 +17,13 @@ from ddtui.commands import compare as comparing
 from ddtui.commands.failure import InputError, code_of
 from ddtui.commands.output import emit_json, note
 from ddtui.profile import Bench
-from ddtui.tuning import experiments, ledger
+from ddtui.tuning import experiments, ledger, telling
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.experiments import ExperimentState
 from ddtui.tuning.forecast import Forecast
 from ddtui.tuning.ledger import Ledger
 from ddtui.tuning.rig import HostRig
-from ddtui.words import clock, duration, number, plural, tokens
+from ddtui.words import clock, tokens
 
 
 def counts(text: str | None, option: str) -> tuple[int, ...]:
@@ -89,27 +89,8 @@ def report(forecast: Forecast) -> dict[str, object]:
 
 def forecast_lines(forecast: Forecast) -> Iterator[str]:
     """What it takes, for a person."""
-    plan = forecast.plan
-    for one, why in plan.skipped:
-        yield f"skipped: {experiment.name(one)}: {why}"
-    yield (
-        f"{plural(forecast.trials, 'trial')} of {plural(len(plan.cells), 'cell')}, "
-        f"{plural(forecast.restarts, 'restart')} of the server"
-    )
-    bursts = f"bursts of {duration(forecast.burst_seconds)} in all"
-    if forecast.known_cells < len(plan.cells):
-        bursts = f"bursts of at most {duration(forecast.burst_seconds)} in all"
-    if forecast.seconds is None:
-        yield f"{bursts}; how long a start takes is not known yet"
-    else:
-        start = duration(forecast.start_seconds or 0)
-        yield f"about {duration(forecast.seconds)}: {bursts}, starts of {start} by the last ones"
-    left = {
-        "best": "the best is left in force",
-        "first": "the setting as found is put back",
-        "stay": "the last setting stays in force",
-    }
-    yield f"at the end {left[plan.finish]}"
+    yield from telling.skipped(forecast)
+    yield from telling.forecast(forecast)
 
 
 async def follow(
@@ -138,7 +119,9 @@ async def follow(
                         if args.json:
                             emit_json(f"{command}-trial", trial_report(trial))
                         else:
-                            print("\n".join(trial_lines(trial, len(last.trials), last.expected)), flush=True)
+                            print(
+                                "\n".join(telling.trial(trial, len(last.trials), last.expected)), flush=True
+                            )
                 bar.show(last)
     finally:
         bar.end()
@@ -155,20 +138,6 @@ def trial_report(trial: Trial) -> dict[str, object]:
         "setting": dict(trial.setting),
         "points": [run.point for run in trial.runs.values()],
     }
-
-
-def trial_lines(trial: Trial, begun: int, expected: int) -> Iterator[str]:
-    """A finished trial for a person."""
-    step = f"  step {trial.step}" if trial.step is not None else ""
-    ready = f"  ready after {clock(trial.ready_seconds)}" if trial.ready_seconds else ""
-    head = f"{trial.number + 1} of {max(expected, begun)}  {experiment.name(trial.setting)}  {trial.stage}"
-    yield f"{head}{step}{ready}  {trial.state}" + (f": {trial.text}" if trial.text else "")
-    for cell, run in trial.runs.items():
-        rate, accept = run.point.output_rate, run.point.accept_length
-        marks = f"  {'; '.join(run.point.marks)}" if run.point.marks else ""
-        speed = f"{number(rate.value)} tok/s" if rate else "no rate"
-        accepted = f"  accept {number(accept.value)}" if accept else ""
-        yield f"    C={cell.concurrency} ctx={tokens(cell.context)}  {speed}{accepted}{marks}"
 
 
 def _close(command: str, last: ExperimentState, args: argparse.Namespace, simulated: bool) -> int:
@@ -232,12 +201,7 @@ def end_lines(last: ExperimentState) -> Iterator[str]:
         yield outcome.text
     if outcome.ranking is not None and len(outcome.ranking.rows) > 1:
         yield ""
-        for row in outcome.ranking.rows:
-            against = "best" if row is outcome.ranking.best else compare.percent(row.score)
-            span = f"[{100 * row.low:.1f}, {100 * row.high:.1f}]" if row.high != row.low else ""
-            slower = "slower" if outcome.ranking.preview else "surely slower"
-            surely = slower if row.apart else "" if row is outcome.ranking.best else "not told apart"
-            yield f"  {against:>8}  {span:<16}  {experiment.name(row.setting)}  {surely}".rstrip()
+        yield from (f"  {line}" for line in telling.ranking(outcome.ranking))
     if outcome.left_text:
         yield ""
         yield outcome.left_text

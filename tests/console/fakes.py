@@ -6,10 +6,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
+from ddtui.bench.experiment import ExperimentPlan, Order
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.host.base import Asker, HostKey, Link, LinkState, LoggedCommand
+from ddtui.past import Past
 from ddtui.profile import Bench, Connection, Knob, Profile, Service
 from ddtui.session import AskKill, JournalLine
+from ddtui.tuning.experiments import ExperimentState
+from ddtui.tuning.forecast import Forecast
 from ddtui.tuning.model import (
     Evidence,
     FileEdit,
@@ -291,6 +295,15 @@ def make_plan(turns: Sequence[Turn], **changes: object) -> Plan:
     return replace(plan, **changes)  # type: ignore[arg-type]
 
 
+def make_forecast(wanted: ExperimentPlan, **changes: object) -> Forecast:
+    """Starts of 4 min 31 s and bursts of 20 s a cell."""
+    trials = len(wanted.settings) or (wanted.trials or 0)
+    if wanted.order in (Order.AB, Order.ABBA):
+        trials = len(wanted.order)
+    forecast = Forecast(wanted, trials, trials, 271.0, 20.0 * trials * len(wanted.cells), len(wanted.cells))
+    return replace(forecast, **changes)  # type: ignore[arg-type]
+
+
 class FakeSession:
     """A Session whose streams are queues: a test puts what comes next, None ends a stream."""
 
@@ -309,6 +322,10 @@ class FakeSession:
         self.gate: asyncio.Event | None = None  # connecting waits for this
         self.plan_changes: dict[str, object] = {}
         self.burst_closed = False
+        self.past: Past | None = None
+        self.forecasts: list[Forecast | Exception] = []  # what the next forecasts are; else made of the plan
+        self.states: asyncio.Queue[ExperimentState | Exception | None] = asyncio.Queue()
+        self.experiment_closed = False
         self.closed = False
         self._callback: Callable[[TuneView], None] = lambda view: None
         self._on_command: Callable[[LoggedCommand], None] = lambda command: None
@@ -394,6 +411,25 @@ class FakeSession:
                 yield burst
         finally:
             self.burst_closed = True
+
+    async def forecast(self, wanted: ExperimentPlan) -> Forecast:
+        self.calls.append(("forecast", wanted))
+        if self.forecasts:
+            found = self.forecasts.pop(0)
+            if isinstance(found, Exception):
+                raise found
+            return found
+        return make_forecast(wanted)
+
+    async def experiment(self, what: ExperimentPlan | str) -> AsyncIterator[ExperimentState]:
+        self.calls.append(("experiment", what))
+        try:
+            while (state := await self.states.get()) is not None:
+                if isinstance(state, Exception):
+                    raise state
+                yield state
+        finally:
+            self.experiment_closed = True
 
     async def earlier_bursts(self) -> Sequence[Burst]:
         return self.earlier
