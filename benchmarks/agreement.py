@@ -3,10 +3,11 @@
     python benchmarks/agreement.py [--url http://127.0.0.1:30000] [--runs 5] [--concurrency 1,8,32]
 
 Run it beside the server, under the Python that SGLang is installed in (with httpx, pydantic and pyyaml;
-`PYTHONPATH` at this repository's root). Each run makes prompts of ddtui's `code` workload and measures them
-with both clients in turns, A B then B A, the prefix cache flushed before each; `bench_serving` gets the text
-of those prompts that ddtui counts, greedy, with the same fixed output length. For each figure: the ratio
-ddtui / bench_serving of every run, and the median of the runs.
+`PYTHONPATH` at this repository's root). Each run makes prompts of ddtui's `code` workload and sends both
+clients the same texts, greedy, with the same fixed output length, in the order A B B A, the prefix cache
+flushed before each. So that like is compared with like, ddtui's figures are made here of all of its requests
+by its own definitions, since `bench_serving` has no steady window: first wave and drain are in both. For each
+figure: the ratio ddtui / bench_serving of every run, and the median of the runs.
 Bar: every median within 3 %. Exit code 1: the bar was missed.
 """
 
@@ -15,24 +16,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import urllib.request
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ddtui.bench import burst as bursts
-from ddtui.bench import jobs, workload
+from ddtui.bench import metrics, samples, workload
+from ddtui.bench.growing import Prompt, Prompts
 from ddtui.bench.model import Burst, BurstSpec, Cell, Point
 from ddtui.bench.target import Target
 from ddtui.engine.api import Api
 from ddtui.host.base import Endpoint
 
 BAR = 0.03
+build = workload.build
 FIGURES = (  # name, bench_serving's key, ddtui's figure
     ("TTFT median ms", "median_ttft_ms", lambda p: p.spreads["ttft_ms"].median),
     ("TTFT mean ms", "mean_ttft_ms", lambda p: p.spreads["ttft_ms"].mean),
@@ -46,71 +51,99 @@ FIGURES = (  # name, bench_serving's key, ddtui's figure
 )
 
 
+FORKS = """
+import json, os, runpy, sys
+import sglang.bench_serving  # heavy: once
+print("ready", flush=True)
+for line in sys.stdin:
+    pid = os.fork()
+    if not pid:
+        sys.argv = ["bench_serving", *json.loads(line)]
+        out = os.open(os.environ["BENCH_LOG"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.dup2(out, 1), os.dup2(out, 2)
+        runpy.run_module("sglang.bench_serving", run_name="__main__")
+        os._exit(0)
+    print(os.waitpid(pid, 0)[1], flush=True)
+"""
+
+
+class BenchServing:
+    """SGLang's client, its imports done once; every measurement runs in a process of its own."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.where, self.folder, self.log = urlsplit(url), folder, folder / "bench_serving.log"
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", FORKS],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "BENCH_LOG": str(self.log)},
+        )
+        assert self.process.stdin and self.process.stdout
+        self.ask, self.hear = self.process.stdin, self.process.stdout
+        while (line := self.hear.readline()) != "ready\n":
+            if not line:
+                raise SystemExit("sglang.bench_serving cannot be imported by this Python")
+
+    def measure(self, cell: Cell, output: int, texts: list[str]) -> dict[str, Any]:
+        data, out = self.folder / "prompts.jsonl", self.folder / "bench_serving.jsonl"
+        out.unlink(missing_ok=True)
+        talks = [{"conversations": [{"content": text}, {"content": "x " * output}]} for text in texts]
+        data.write_text("".join(json.dumps(talk) + "\n" for talk in talks))
+        words = ["--backend", "sglang", "--dataset-name", "custom", "--dataset-path", str(data)]
+        words += ["--host", str(self.where.hostname), "--port", str(self.where.port)]
+        words += ["--sharegpt-output-len", str(output), "--num-prompts", str(len(texts)), "--flush-cache"]
+        words += ["--max-concurrency", str(cell.concurrency), "--output-file", str(out), "--disable-tqdm"]
+        print(json.dumps(words), file=self.ask, flush=True)
+        if self.hear.readline().strip() != "0" or not out.exists():
+            raise SystemExit(f"bench_serving failed:\n{self.log.read_text()[-3000:]}")
+        return dict(json.loads(out.read_text().splitlines()[-1]))
+
+
 def model_path(url: str) -> str:
     with urllib.request.urlopen(f"{url}/model_info", timeout=10) as answer:
         return str(json.load(answer)["model_path"])
 
 
-async def prompts(endpoint: Endpoint, spec: BurstSpec, tokenizer: Any) -> list[str]:
-    """The text of the prompts that ddtui will count with this salt."""
-    (cell,) = spec.cells
-    assert spec.requests is not None and spec.salt is not None
+async def texts_of(endpoint: Endpoint, cell: Cell, count: int, run: int, tokenizer: Any) -> list[str]:
+    """The texts of `count` prompts of ddtui's own making."""
     async with Api(endpoint, None) as api:
 
         async def tokenize(text: str) -> list[int]:
             return list((await api.tokenize(text)).ids)
 
-        made = await workload.build(
-            cell,
-            cell.concurrency + jobs.measured_requests(spec, cell),
-            api=spec.endpoint,
-            tokenize=tokenize,
-            salt=spec.salt,
-            seed=spec.seed,
-        )
-    counted = made.prompts[cell.concurrency : cell.concurrency + spec.requests]
-    ids = [[int(i) for at in p.pieces for i in made.pieces[at].split(",") if i.strip()] for p in counted]
+        salt = f"agreement {cell.concurrency} {run}"
+        made = await build(cell, count, api="generate", tokenize=tokenize, salt=salt, seed=run)
+    ids = [[int(i) for at in p.pieces for i in made.pieces[at].split(",") if i.strip()] for p in made.prompts]
     return [tokenizer.decode(one) for one in ids]
 
 
-async def ddtui_point(endpoint: Endpoint, spec: BurstSpec, keep: Path) -> Point:
-    target = Target(endpoint, max_concurrency=max(cell.concurrency for cell in spec.cells))
+async def ddtui_point(endpoint: Endpoint, spec: BurstSpec, texts: list[str], keep: Path) -> Point:
+    """One burst on these texts, and its figures over all of its requests."""
+    (cell,) = spec.cells
+
+    async def same_texts(*_: Any, **__: Any) -> Prompts:
+        return Prompts(
+            tuple(json.dumps(text)[1:-1] for text in texts),
+            tuple(Prompt(at, (at,), cell.context, "agreement") for at in range(len(texts))),
+            ids=False,
+            identity="agreement",
+            largest_id=None,
+        )
+
+    workload.build = same_texts
     last: Burst | None = None
+    target = Target(endpoint, max_concurrency=cell.concurrency)
     async with aclosing(bursts.run(spec, target, keep=keep)) as states:
         async for state in states:
             last = state
     assert last is not None and last.points, last
-    for text in (*last.warnings, *last.points[-1].marks):
+    records = [replace(record, warm_up=False) for record in samples.records(last.raw)[cell]]
+    every = metrics.Run(cell, last.started_at, 0.0, records, None, None, spec.output, final=True)
+    steady = last.points[-1]
+    for text in (*last.warnings, *steady.marks):
         print(f"    ddtui says: {text}", flush=True)
-    return last.points[-1]
-
-
-def bench_serving(url: str, cell: Cell, output: int, texts: list[str], folder: Path) -> dict[str, Any]:
-    data, out = folder / "prompts.jsonl", folder / "bench_serving.jsonl"
-    out.unlink(missing_ok=True)
-    data.write_text(
-        "".join(
-            json.dumps({"conversations": [{"content": text}, {"content": "x " * output}]}) + "\n"
-            for text in texts
-        )
-    )
-    where = urlsplit(url)
-    command = [
-        sys.executable,
-        "-m",
-        "sglang.bench_serving",
-        "--backend",
-        "sglang",
-        "--dataset-name",
-        "custom",
-    ]
-    command += ["--host", str(where.hostname), "--port", str(where.port), "--dataset-path", str(data)]
-    command += ["--sharegpt-output-len", str(output), "--num-prompts", str(len(texts)), "--flush-cache"]
-    command += ["--max-concurrency", str(cell.concurrency), "--output-file", str(out), "--disable-tqdm"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode:
-        raise SystemExit(f"bench_serving failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
-    return dict(json.loads(out.read_text().splitlines()[-1]))
+    return metrics.point(every)
 
 
 async def main() -> int:
@@ -120,7 +153,6 @@ async def main() -> int:
     parser.add_argument("--concurrency", default="1,8,32")
     parser.add_argument("--context", type=int, default=1024)
     parser.add_argument("--output", type=int, default=256)
-    parser.add_argument("--requests", type=int, help="per run; default: 64, or 10 x concurrency")
     parser.add_argument("--json", type=Path, help="every figure of every run goes to this file too")
     args = parser.parse_args()
     from transformers import AutoTokenizer
@@ -128,47 +160,62 @@ async def main() -> int:
     tokenizer = AutoTokenizer.from_pretrained(model_path(args.url))
     where = urlsplit(args.url)
     endpoint = Endpoint(None, where.hostname or "127.0.0.1", where.port or 80)
-    missed, everything = [], []
+    cells = [Cell(int(number), args.context, "code") for number in args.concurrency.split(",")]
+    found: dict[Cell, list[dict[str, tuple[float, float]]]] = {cell: [] for cell in cells}
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for concurrency in map(int, args.concurrency.split(",")):
-            cell = Cell(concurrency, args.context, "code")
-            pairs: list[tuple[Point, dict[str, Any]]] = []
-            for run in range(args.runs):
+        peer = BenchServing(args.url, Path(name))
+        for run in range(args.runs):
+            for cell in cells:
+                count = max(32, 8 * cell.concurrency)
                 spec = BurstSpec(
                     cells=(cell,),
                     output=args.output,
-                    requests=args.requests or max(64, 10 * concurrency),
+                    requests=count - 2 * cell.concurrency + 1,  # beside the first wave and the drain
                     max_seconds=300,
-                    seed=run,
-                    salt=f"agreement {concurrency} {run}",
                 )
-                texts = await prompts(endpoint, spec, tokenizer)
-                theirs: dict[str, Any] | None = None
-                if run % 2:
-                    theirs = bench_serving(args.url, cell, args.output, texts, folder)
-                ours = await ddtui_point(endpoint, spec, folder)
-                theirs = theirs or bench_serving(args.url, cell, args.output, texts, folder)
-                pairs.append((ours, theirs))
-                print(f"C={concurrency} run {run + 1}: ddtui {ours.ok}, bench_serving {theirs['completed']}")
-            print(f"\nC={concurrency}, context {args.context}, output {args.output}, {args.runs} runs")
-            for title, key, figure in FIGURES:
-                each = [(figure(ours), theirs[key]) for ours, theirs in pairs]
-                ratios = [mine / other for mine, other in each]
-                middle = statistics.median(ratios)
-                ok = abs(middle - 1) <= BAR
-                if not ok:
-                    missed.append(f"{title} at C={concurrency}")
-                everything.append({"C": concurrency, "figure": title, "ddtui, bench_serving": each})
-                print(
-                    f"  {title:15} {statistics.median(m for m, _ in each):9.3f} "
-                    f"{statistics.median(o for _, o in each):9.3f}  median ratio {middle:.3f}"
-                    f"  runs {' '.join(f'{ratio:.3f}' for ratio in ratios)}{'' if ok else '   MISSED'}",
-                    flush=True,
+                texts = await texts_of(endpoint, cell, count, run, tokenizer)
+                mine, theirs = [], []
+                for who in "ABBA":
+                    if who == "A":
+                        mine.append(await ddtui_point(endpoint, spec, texts, Path(name)))
+                    else:
+                        theirs.append(await asyncio.to_thread(peer.measure, cell, args.output, texts))
+                found[cell].append(
+                    {
+                        title: (
+                            statistics.mean(figure(point) for point in mine),
+                            statistics.mean(point[key] for point in theirs),
+                        )
+                        for title, key, figure in FIGURES
+                    }
                 )
+                sent = [point.ok for point in mine] + [point["completed"] for point in theirs]
+                print(f"C={cell.concurrency} run {run + 1}: requests {sent}", flush=True)
                 if args.json:
-                    args.json.write_text(json.dumps(everything, indent=1))
-    print("missed: " + ", ".join(missed) if missed else "every median within 3 %")
+                    plain = {str(each.concurrency): runs for each, runs in found.items()}
+                    args.json.write_text(json.dumps(plain, indent=1))
+    return report(found)
+
+
+def report(found: dict[Cell, list[dict[str, tuple[float, float]]]]) -> int:
+    missed = []
+    for cell, runs in found.items():
+        print(
+            f"\nC={cell.concurrency}, context {cell.context}: ddtui, bench_serving, ratio of {len(runs)} runs"
+        )
+        for title, _, _ in FIGURES:
+            each = [run[title] for run in runs]
+            ratios = [ours / theirs for ours, theirs in each]
+            middle = statistics.median(ratios)
+            ok = abs(middle - 1) <= BAR
+            if not ok:
+                missed.append(f"{title} at C={cell.concurrency}")
+            print(
+                f"  {title:15} {statistics.median(ours for ours, _ in each):9.3f} "
+                f"{statistics.median(theirs for _, theirs in each):9.3f}  median ratio {middle:.3f}"
+                f"  runs {' '.join(f'{ratio:.3f}' for ratio in ratios)}{'' if ok else '   MISSED'}"
+            )
+    print("\nmissed: " + ", ".join(missed) if missed else "\nevery median within 3 %")
     return 1 if missed else 0
 
 
