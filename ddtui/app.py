@@ -8,7 +8,8 @@ import logging
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import App
 from textual.binding import BindingType
@@ -27,8 +28,12 @@ from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.flows import Flows, OperatorAsker
 from ddtui.screens.palette import Actions
 from ddtui.screens.pick import Offer, PickScreen
+from ddtui.screens.trials import EXPERIMENT, TrialFlows
 from ddtui.session import Session
 from ddtui.view import ChangeKind, View
+
+if TYPE_CHECKING:
+    from ddtui.bench.experiment import ExperimentPlan
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -77,6 +82,7 @@ class DdtuiApp(App[int]):
         desk.changed = self._view_changed
         desk.happened = self._event
         self.flows = Flows(desk, self.ask, self.spawn)
+        self.trials = TrialFlows(desk, self.ask, self.spawn)
         from ddtui.screens.bursts import BurstsScreen
         from ddtui.screens.logs import LogsScreen
         from ddtui.screens.tune import TuneScreen
@@ -85,6 +91,8 @@ class DdtuiApp(App[int]):
         self.add_mode("tune", lambda: TuneScreen(desk))
         self.add_mode("logs", lambda: LogsScreen(desk))
         self.add_mode("bursts", lambda: BurstsScreen(desk))
+        for name in ("compare", "sweep", "history"):
+            self.add_mode(name, partial(_decision_screen, name, desk))
         self.title = f"ddtui {profile.name}"
 
     @property
@@ -239,25 +247,42 @@ class DdtuiApp(App[int]):
             self.spawn("edit", self.flows.burst(), exclusive=True)
 
     def action_stop(self) -> None:
-        if self._may("stop"):
+        if not self._may("stop"):
+            return
+        if self.desk.view.trying:
+            self.spawn("plan", self._stop_trying(), exclusive=True)
+        else:
             self.workers.cancel_group(self, "burst")
 
-    def _go(self, mode: str) -> None:
+    async def _stop_trying(self) -> None:
+        if await self.trials.may_stop():
+            self.workers.cancel_group(self, EXPERIMENT)
+
+    def go(self, mode: str) -> None:
         if self._desk is not None and self._desk.attached and self._desk.view.tune.surveyed:
             self.switch_mode(mode)
 
     def action_tune(self) -> None:
-        self._go("tune")
+        self.go("tune")
 
     def action_logs(self) -> None:
-        self._go("logs")
+        self.go("logs")
 
     def action_bursts(self) -> None:
-        self._go("bursts")
+        self.go("bursts")
+
+    def action_compare(self) -> None:
+        self.go("compare")
+
+    def action_sweep(self) -> None:
+        self.go("sweep")
+
+    def action_history(self) -> None:
+        self.go("history")
 
     def action_filter(self) -> None:
         """From a screen without a journal: on the one that has it."""
-        self._go("logs")
+        self.go("logs")
         self.call_after_refresh(self.act, "filter")
 
     def action_commands(self) -> None:
@@ -280,8 +305,19 @@ class DdtuiApp(App[int]):
     def action_theme(self) -> None:
         self.search_themes()
 
+    def action_ab(self) -> None:
+        if self._may("ab"):
+            self.spawn("plan", self.trials.ab(), exclusive=True)
+
+    def calibrate(self) -> None:
+        self.spawn("plan", self.trials.calibrate(), exclusive=True)
+
+    def try_out(self, what: ExperimentPlan | str) -> None:
+        self.spawn("plan", self.trials.try_out(what), exclusive=True)
+
     async def action_quit(self) -> None:
-        if self._desk is None or not (self._desk.view.changing or self._desk.view.burst):
+        view = self._desk.view if self._desk is not None else None
+        if view is None or not (view.changing or view.burst or view.trying):
             self.exit(0)
             return
         self.spawn("quit", self._quit(), exclusive=True)
@@ -289,7 +325,23 @@ class DdtuiApp(App[int]):
     async def _quit(self) -> None:
         if await self.flows.may_quit():
             self.workers.cancel_group(self, "burst")
+            self.workers.cancel_group(self, EXPERIMENT)
             self.exit(0)
+
+
+def _decision_screen(name: str, desk: Desk) -> Screen[Any]:
+    """The screens that look back and ahead: loaded when they are first opened."""
+    if name == "compare":
+        from ddtui.screens.compare import CompareScreen
+
+        return CompareScreen(desk)
+    if name == "sweep":
+        from ddtui.screens.sweep import SweepScreen
+
+        return SweepScreen(desk)
+    from ddtui.screens.history import HistoryScreen
+
+    return HistoryScreen(desk)
 
 
 def _settle_memory() -> None:

@@ -72,6 +72,7 @@ class Desk:
         simulated, read_only = profile.simulated, "the profile says so" if profile.read_only else None
         self.view = View(profile, TuneView(link, simulated=simulated, read_only=read_only))
         self._seen_notices = 0
+        self.pair: tuple[int | None, int | None] = (None, None)  # ids of the steps that are compared, A and B
 
     @property
     def session(self) -> Session:
@@ -278,8 +279,8 @@ class Desk:
                 self.tell("error", "burst failed", latest.text)
 
     async def experiment(self, title: str, states: AsyncIterator[ExperimentState]) -> None:
-        """Run a sweep, an A/B or a calibration to its end, showing where it is. Cancelling it stops it where it
-        is; it can be gone on with."""
+        """Run a sweep, an A/B or a calibration to its end, showing where it is. Cancelling it stops it where
+        it is; it can be gone on with."""
         latest: ExperimentState | None = None
         self.mark(title)
         try:

@@ -194,10 +194,11 @@ class Past:
 
         return await self._do(remove)
 
-    async def export(self, path: Path, *, everywhere: bool = False, records: bool = False) -> Counter[str]:
+    async def export(self, name: str, *, everywhere: bool = False, records: bool = False) -> Counter[str]:
         """Write a new file; one that is there is left alone. Gives counts by kind."""
 
         def write(history: History) -> Counter[str]:
+            path = Path(name).expanduser()
             try:
                 with open(path, "x", encoding="utf-8") as file:
                     host = None if everywhere else self.host
@@ -209,10 +210,11 @@ class Past:
 
         return await self._do(write)
 
-    async def take_in(self, path: Path) -> Counter[str]:
+    async def take_in(self, name: str) -> Counter[str]:
         """Import an export, all or nothing. Gives counts by kind of what was new."""
 
         def read(history: History) -> Counter[str]:
+            path = Path(name).expanduser()
             try:
                 with open(path, encoding="utf-8") as file:
                     return exchange.take_in(history, file, str(path))

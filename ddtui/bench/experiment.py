@@ -17,6 +17,7 @@ from ddtui.bench.metrics import least_samples
 from ddtui.bench.model import ApiKind, Cell, Place
 
 OFF, ON = "off", "on"  # a flag taken away; a switch given
+PROMPTS = 96  # of a cell of an A/B, at least: what finds 5 % by A B B A (benchmarks/false_wins.py)
 
 Setting = tuple[tuple[str, str], ...]  # (knob or flag, value): what is turned; (): as it was found
 Finish = Literal["best", "first", "stay"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ddtui.bench import contrast
-from ddtui.bench.experiment import OFF, ON, Order
+from ddtui.bench.experiment import OFF, ON, PROMPTS, Order
 from ddtui.commands import experiment
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
@@ -14,8 +14,6 @@ from ddtui.store import series
 from ddtui.tuning import forecast, plan
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.ledger import Ledger
-
-PROMPTS = 96  # of a cell, at least: what finds 5 % by A B B A (benchmarks/false_wins.py)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,9 +7,8 @@ from __future__ import annotations
 import argparse
 
 from ddtui.bench import contrast
-from ddtui.bench.experiment import Order
+from ddtui.bench.experiment import PROMPTS, Order
 from ddtui.commands import experiment
-from ddtui.commands.ab import PROMPTS
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
 from ddtui.tuning import forecast

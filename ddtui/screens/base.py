@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Protocol, TypeVar, cast
+from collections.abc import Awaitable, Coroutine
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingsMap
@@ -18,6 +19,9 @@ from ddtui.view import ChangeKind, View
 from ddtui.widgets.change_panel import ChangePanel
 from ddtui.widgets.key_bar import KeyBar
 from ddtui.widgets.status_strip import StatusStrip
+
+if TYPE_CHECKING:
+    from ddtui.bench.experiment import ExperimentPlan
 
 T = TypeVar("T")
 
@@ -47,6 +51,26 @@ class Console(Protocol):
     def refresh_layers(self) -> None: ...
 
     def reconnect(self) -> None: ...
+
+    def spawn(self, group: str, work: Coroutine[Any, Any, None], *, exclusive: bool = False) -> None:
+        """Run this in the background; what it raises is told."""
+        ...
+
+    def ask(self, dialog: Dialog[T]) -> Awaitable[T | None]:
+        """Show a dialog and wait for its answer."""
+        ...
+
+    def go(self, mode: str) -> None:
+        """To another screen."""
+        ...
+
+    def try_out(self, what: ExperimentPlan | str) -> None:
+        """Run a sweep, or go on with the one of that id; shows what it takes, and asks first."""
+        ...
+
+    def calibrate(self) -> None:
+        """Choose a calibration and run it."""
+        ...
 
     def choose_profile(self, name: str) -> None: ...
 

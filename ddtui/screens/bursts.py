@@ -11,17 +11,16 @@ from textual.content import Content
 from textual.widgets.option_list import Option
 
 from ddtui.actions import Where
-from ddtui.bench.model import Burst, BurstState, Estimate, Point
+from ddtui.bench.model import Burst, BurstState
 from ddtui.desk import Desk
 from ddtui.screens.base import ConsoleScreen
-from ddtui.view import RUNNING, View
-from ddtui.widgets.cells import cut
-from ddtui.widgets.chart_pane import burst_line
+from ddtui.view import View
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.pane_tabs import PaneRow
+from ddtui.widgets.point_words import point_lines
 from ddtui.widgets.words_view import Words
-from ddtui.words import number, time_of_day, tokens
+from ddtui.words import time_of_day
 
 STATE_LOOK: dict[BurstState, tuple[str, str]] = {
     BurstState.DONE: ("✓", "$success"),
@@ -143,56 +142,3 @@ def summary(burst: Burst) -> Content:
         (f"{time_of_day(at) if at else '':<9}", "$muted"),
         f"{best:>14}",
     )
-
-
-COLUMNS = ("C", "ctx", "tok/s [95 %]", "accept", "per user", "TTFT ms", "step ms", "ok")
-
-
-def point_lines(burst: Burst, width: int) -> Content:
-    """The burst's points as a table; columns that do not fit go from the right."""
-    lines: list[Content] = []
-    if burst.state in RUNNING or burst.state is BurstState.FAILED or burst.text:
-        lines.append(burst_line(burst, width))
-    rows = [point_cells(point) for point in burst.points]
-    sizes = {name: max(len(name), *(len(row[name]) for row in rows), 0) for name in COLUMNS}
-    columns: list[str] = []
-    used = 0
-    for name in COLUMNS:
-        used += sizes[name] + 2
-        if used > width + 2:
-            break
-        columns.append(name)
-    lines.append(Content.styled("  ".join(name.rjust(sizes[name]) for name in columns), "$muted"))
-    for point, row in zip(burst.points, rows, strict=True):
-        text = "  ".join(row[name].rjust(sizes[name]) for name in columns)
-        lines.append(Content.styled(text, "$foreground" if point.final else "$muted"))
-        marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
-        if marks:
-            lines.append(Content.styled(cut("   ! " + ", ".join(marks), width), "$warning"))
-    if not burst.points and burst.state not in RUNNING:
-        lines.append(Content.styled("nothing was measured", "$muted"))
-    for warning in burst.warnings:
-        lines.append(Content.styled(cut(f"! {warning}", width), "$warning"))
-    return Content("\n").join(lines)
-
-
-def point_cells(point: Point) -> dict[str, str]:
-    """A point's cells by column."""
-    return {
-        "C": str(point.cell.concurrency),
-        "ctx": tokens(point.cell.context),
-        "tok/s [95 %]": interval(point.output_rate, with_n=True),
-        "accept": interval(point.accept_length),
-        "per user": interval(point.per_user_rate),
-        "TTFT ms": interval(point.ttft_ms),
-        "step ms": interval(point.step_ms),
-        "ok": f"{point.ok}" + (f"/{point.ok + point.failed}" if point.failed else ""),
-    }
-
-
-def interval(estimate: Estimate | None, *, with_n: bool = False) -> str:
-    """A value with its interval: `912 [880–940]`; not known: –."""
-    if estimate is None:
-        return "–"
-    text = f"{number(estimate.value)} [{number(estimate.low)}–{number(estimate.high)}]"
-    return f"{text} n{estimate.n}" if with_n else text

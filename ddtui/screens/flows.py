@@ -178,6 +178,9 @@ class Flows:
                 "The server goes on with what it does; ddtui finds the change at its next start."
             )
             dialog = Confirm("A change is running", text, yes="Leave", danger=True)
+        elif view.trying:
+            text = "It stops where it is; what was measured is kept, and it can be gone on with."
+            dialog = Confirm("A sweep is running", text, yes="Stop it and leave")
         elif view.burst is not None:
             text = "Its requests are aborted, and what was measured is kept."
             dialog = Confirm("A burst is running", text, yes="Stop it and leave")

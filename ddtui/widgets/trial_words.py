@@ -1,0 +1,160 @@
+"""A sweep as the console writes it: what it is at, the table of its trials, how it ended. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+
+from ddtui.bench import experiment
+from ddtui.bench.experiment import ExperimentPlan, Order, Trial
+from ddtui.bench.model import Cell
+from ddtui.tuning import telling
+from ddtui.tuning.experiments import Doing, ExperimentState
+from ddtui.widgets.cells import cut
+from ddtui.widgets.progress_bar import bar
+from ddtui.widgets.row_words import flat
+from ddtui.widgets.sheet_words import TRIAL_LOOK
+from ddtui.words import number, tokens
+
+RATE = 7  # cells of a rate
+TOP = 8  # settings of a ranking that are shown
+
+
+def head_line(state: ExperimentState, width: int) -> Content:
+    """How far it is, or how it ended."""
+    if state.state != "running":
+        return Content("")
+    total = max(1, state.expected, len(state.trials))
+    label = f"{telling.NAMES[state.plan.order]}  {state.done}/{total} trials"
+    return bar(width, state.done / total, state.eta_seconds, label=label)
+
+
+def doing_lines(state: ExperimentState, width: int) -> list[Content]:
+    """What each host is at."""
+    several = len(state.doing) > 1
+    return [line for doing in state.doing.values() for line in _doing(doing, width, several)]
+
+
+def _doing(doing: Doing, width: int, several: bool) -> list[Content]:
+    what = experiment.name(doing.trial.setting) if doing.trial is not None else doing.text
+    if not what:
+        return []
+    host = f"{doing.host}  " if several else ""
+    lines = [
+        Content.assemble(
+            (host, "$primary"), ("▶ ", "bold $primary"), (cut(what, width - 2 - len(host)), "bold")
+        )
+    ]
+    if doing.burst is not None:
+        cell = doing.burst.cell
+        label = (
+            f"C={cell.concurrency} ctx={tokens(cell.context)}" if cell is not None else str(doing.burst.state)
+        )
+        lines.append(bar(width, doing.burst.fraction, doing.burst.eta_seconds, label=f"  {label}"))
+    elif doing.progress is not None:
+        progress = doing.progress
+        label = cut(f"  {progress.phase}: {flat(progress.text)}", max(10, width // 2))
+        lines.append(bar(width, progress.fraction, progress.eta_seconds, label=label, colour="$warning"))
+    elif doing.text:
+        lines.append(Content.styled(cut(f"  {doing.text}", width), "$muted"))
+    return lines
+
+
+def outcome_lines(state: ExperimentState, width: int) -> list[Content]:
+    """The end: the sentence, the order of merit, what was left in force."""
+    outcome = state.outcome
+    if outcome is None:
+        if state.state == "running":
+            return []
+        return [
+            Content.styled(
+                f"{state.state}: {flat(state.problem) or 'it can be gone on with'}", "bold $warning"
+            )
+        ]
+    lines = [Content.styled(flat(outcome.text), "bold")]
+    if outcome.ranking is not None and len(outcome.ranking.rows) > 1:
+        ranked = list(telling.ranking(outcome.ranking))
+        lines += [
+            Content.styled(cut(line, width), "$success" if at == 0 else "")
+            for at, line in enumerate(ranked[:TOP])
+        ]
+        if len(ranked) > TOP:
+            lines.append(Content.styled(f"  and {len(ranked) - TOP} more", "$muted"))
+    if outcome.left_text:
+        lines.append(Content.styled(flat(outcome.left_text), "$muted"))
+    return lines
+
+
+def best_of(trials: Sequence[Trial]) -> Mapping[Cell, float]:
+    """The greatest rate of every cell."""
+    best: dict[Cell, float] = {}
+    for trial in trials:
+        for cell, run in trial.runs.items():
+            rate = run.point.output_rate
+            if rate is not None and not trial.wrong:
+                best[cell] = max(best.get(cell, 0.0), rate.value)
+    return best
+
+
+def columns(plan: ExperimentPlan, width: int) -> tuple[int, list[Cell]]:
+    """The width of the setting's column, and the cells whose rates fit beside it."""
+    names = [_values(one) for one in plan.settings]
+    setting = max(8, len(_knobs(plan)), *(len(name) for name in names), 0)
+    setting = min(setting, max(8, width // 3))
+    room = width - FIRST - setting - STATE
+    cells = list(plan.cells)[: max(0, room // (RATE + 1))]
+    return setting, cells
+
+
+FIRST = 13  # glyph, number, step
+STATE = 10
+
+
+def table_head(plan: ExperimentPlan, width: int) -> Content:
+    """What stands in which column; concurrency × context over the rates, in tok/s."""
+    setting, cells = columns(plan, width)
+    rates = "".join(f" {_cell(cell):>{RATE}}" for cell in cells)
+    more = f" +{len(plan.cells) - len(cells)}" if len(cells) < len(plan.cells) else ""
+    return Content.styled(cut(f"{'':5} {'step':>6} {_knobs(plan):<{setting}}{rates}{more}", width), "$muted")
+
+
+def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], width: int) -> Content:
+    """One trial: its rates; the best of each cell stands out by ▲."""
+    setting, cells = columns(plan, width)
+    glyph, colour = TRIAL_LOOK[trial.state]
+    step = f"{trial.step}" if trial.step is not None else "–"
+    name = _values(trial.setting) or ("A" if plan.order in (Order.AB, Order.ABBA) else "as found")
+    parts: list[Content | str | tuple[str, str]] = [
+        (f"{glyph} ", f"bold {colour}"),
+        (f"{trial.number + 1:>3}", "$muted"),
+        f" {step:>6} ",
+        (f"{cut(name, setting):<{setting}}", "bold"),
+    ]
+    for cell in cells:
+        run = trial.runs.get(cell)
+        rate = run.point.output_rate if run is not None else None
+        if rate is None:
+            parts.append((f" {'·' if not trial.state.over else '–':>{RATE}}", "$faint"))
+            continue
+        top = rate.value >= best.get(cell, 0.0) and len(best) > 0
+        mark = "▲" if top else "?" if run is not None and run.point.marks else ""
+        style = "bold $success" if top else "$warning" if mark else ""
+        parts.append((f" {mark + number(rate.value):>{RATE}}", style))
+    tail = f" {trial.stage}" if trial.stage not in ("grid", "model") else ""
+    if trial.text:
+        tail += f" {trial.state}: {flat(trial.text)}"
+    parts.append((tail, "$warning" if trial.text else "$muted"))
+    return Content.assemble(*parts)
+
+
+def _values(setting: Sequence[tuple[str, str]]) -> str:
+    return " ".join(value for _, value in setting)
+
+
+def _knobs(plan: ExperimentPlan) -> str:
+    return " ".join(knob.removeprefix("--") for knob, _ in plan.settings[0]) if plan.settings else "setting"
+
+
+def _cell(cell: Cell) -> str:
+    return f"{cell.concurrency}×{tokens(cell.context)}"
