@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -23,7 +23,7 @@ from ddtui.actions import BY_ID, Where
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
 from ddtui.profile import Profile
-from ddtui.screens.base import ConsoleScreen, Dialog
+from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.flows import Flows, OperatorAsker
 from ddtui.screens.palette import Actions
@@ -130,7 +130,7 @@ class DdtuiApp(App[int]):
 
     # workers: each named and grouped, no error lost
 
-    def spawn(self, group: str, work: Coroutine[Any, Any, None], *, exclusive: bool = False) -> None:
+    def spawn(self, group: str, work: Work, *, exclusive: bool = False) -> None:
         """Run this in the background."""
         self.run_worker(work, name=group, group=group, exit_on_error=False, exclusive=exclusive)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ddtui.bench import compare, experiment, kept, sides
-from ddtui.bench.advice import Advice
+from ddtui.bench.advice import Advice, grouped
 from ddtui.bench.compare import Comparison
 from ddtui.bench.experiment import ExperimentPlan, Trial
 from ddtui.bench.model import Burst, Point
@@ -158,7 +158,8 @@ class Past:
 
         def read(history: History) -> Overview:
             report = collect.overview(history, self.host, self.unit)
-            return Overview(len(report.steps), tuple(figures.all_of(report)), report.advice, report.simulated)
+            drawn = tuple(figures.all_of(report))
+            return Overview(len(report.steps), drawn, grouped(report.advice), report.simulated)
 
         return await self._do(read)
 

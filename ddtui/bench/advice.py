@@ -8,8 +8,9 @@ a larger tree buys the first and pays with the second, the more the higher the l
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ddtui.bench.compare import length
@@ -17,6 +18,7 @@ from ddtui.bench.model import Estimate, Point
 
 FLAT = 0.03  # of the accept length: a doubling that gains less has no more to give
 GROWS = 0.05
+CELL = re.compile(r"C=\d+, context \w+")
 SIZES = ("budget", "topk")  # knobs that buy accept length; others are never advised up or down by number
 
 
@@ -51,6 +53,21 @@ def advise(seen: Sequence[Observation], *, block: int | None = None) -> tuple[Ad
     for advice in _window(good):
         found.setdefault((advice.knob, advice.value, advice.text), advice)
     return tuple(found.values())
+
+
+def grouped(advice: Sequence[Advice]) -> tuple[Advice, ...]:
+    """The same advice from several cells or settings once, with where else it holds among its evidence."""
+    groups: dict[tuple[str, str | None, str], list[Advice]] = {}
+    for one in advice:
+        groups.setdefault((one.knob, one.value, one.text.partition(" at ")[0]), []).append(one)
+    found = []
+    for first, *others in groups.values():
+        cells = list(dict.fromkeys(cell for one in others for cell in CELL.findall(one.text)))
+        also = f"the same at {'; '.join(cells[:6])}" + (
+            f" and {len(cells) - 6} more" if len(cells) > 6 else ""
+        )
+        found.append(replace(first, evidence=(*first.evidence, also) if cells else first.evidence))
+    return tuple(found)
 
 
 Line = list[tuple[float, Observation]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from textual.app import ComposeResult
@@ -19,6 +19,8 @@ from ddtui.view import ChangeKind, View
 from ddtui.widgets.change_panel import ChangePanel
 from ddtui.widgets.key_bar import KeyBar
 from ddtui.widgets.status_strip import StatusStrip
+
+Work = Coroutine[Any, Any, None] | Callable[[], Coroutine[Any, Any, None]]
 
 if TYPE_CHECKING:
     from ddtui.bench.experiment import ExperimentPlan
@@ -52,7 +54,7 @@ class Console(Protocol):
 
     def reconnect(self) -> None: ...
 
-    def spawn(self, group: str, work: Coroutine[Any, Any, None], *, exclusive: bool = False) -> None:
+    def spawn(self, group: str, work: Work, *, exclusive: bool = False) -> None:
         """Run this in the background; what it raises is told."""
         ...
 

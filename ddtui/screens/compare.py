@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import ClassVar
 
 from textual import events, on
@@ -40,6 +41,7 @@ class AnswerPane(Pane):
         super().__init__("Answer", id="compare-answer")
         self.found: Comparison | None = None
         self.metric = 0
+        self._sides: tuple[str, str] = ("", "")
         self.table: RowView[CellComparison] = RowView(self._row, lambda cell: cell.cell, id="compare-table")
 
     def compose(self) -> ComposeResult:
@@ -59,6 +61,11 @@ class AnswerPane(Pane):
         self.table.show(found.cells if found is not None else ())
         self._draw_head()
 
+    def show_sides(self, a: str, b: str) -> None:
+        """Which steps A and B are, in words."""
+        self._sides = (a, b)
+        self._draw_head()
+
     def turn(self, metric: int) -> None:
         self.metric = metric
         self.table.redraw()
@@ -67,15 +74,25 @@ class AnswerPane(Pane):
     def on_resize(self) -> None:
         self._draw_head()
 
+    @property
+    def _width(self) -> int:
+        return max(20, self.content_size.width - 1)
+
     def _draw_head(self) -> None:
         cells = self.found.cells if self.found is not None else ()
-        width = max(20, self.content_size.width - 1)
+        width = self._width
         head = compare_words.head(cells, width, self.metric) if cells else Content("")
         self.query_one("#table-head", Words).show(head)
+        self.query_one("#sides", Words).show(
+            Content("\n").join(
+                Content.assemble((f"{letter}  ", f"bold {style}"), cut(words, width - 3))
+                for letter, style, words in zip("AB", ("$series-a", "$series-b"), self._sides, strict=True)
+            )
+        )
 
     def _row(self, cell: CellComparison, width: int) -> Content:
         assert self.found is not None
-        return compare_words.row(cell, self.found.cells, width, self.metric)
+        return compare_words.row(cell, self.found.cells, self._width, self.metric)
 
 
 class HeatPane(Pane):
@@ -84,6 +101,7 @@ class HeatPane(Pane):
     def __init__(self) -> None:
         super().__init__("Heat map", id="compare-heat", tab="Heat map")
         self.map = HeatMap()
+        self._cell: CellComparison | None = None
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(can_focus=False):
@@ -97,6 +115,14 @@ class HeatPane(Pane):
         self.query_one("#heat-legend", Words).show(compare_words.legend(METRICS[metric]))
 
     def show_cell(self, cell: CellComparison | None) -> None:
+        self._cell = cell
+        self._draw()
+
+    def on_resize(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        cell = self._cell
         width = max(20, self.content_size.width - 1)
         words = compare_words.whole(cell, width) if cell is not None else Content("")
         self.query_one("#cell-whole", Words).show(words)
@@ -141,11 +167,9 @@ class CompareScreen(PanedScreen):
     def _arrange(self, width: int) -> None:
         self.row.set_class(width < NARROW, "-tabbed")
         self.set_class(width >= WIDE, "-wide")
-        self.call_after_refresh(self._show_cell)
 
     def on_screen_resume(self) -> None:
-        super().on_screen_resume()
-        self.console.spawn("compare-steps", self._read(), exclusive=True)
+        self.console.spawn("compare-steps", self._read, exclusive=True)
 
     def show_view(self, view: View) -> None:
         pass
@@ -185,14 +209,14 @@ class CompareScreen(PanedScreen):
 
     def on_search_list_searched(self, event: SearchList.Searched) -> None:
         event.stop()
-        self.console.spawn("compare-steps", self._read(), exclusive=True)
+        self.console.spawn("compare-steps", self._read, exclusive=True)
 
     # the comparison
 
     def _put(self, a: int | None, b: int | None, *, knowingly: bool = False) -> None:
         self.desk.pair = (a, b)
         self.steps.view.redraw()
-        self.console.spawn("compare", self._compare(knowingly=knowingly), exclusive=True)
+        self.console.spawn("compare", partial(self._compare, knowingly=knowingly), exclusive=True)
 
     async def _compare(self, *, knowingly: bool) -> None:
         past, (a, b) = self.past, self.desk.pair
@@ -217,28 +241,18 @@ class CompareScreen(PanedScreen):
                 text = Content.assemble(("✗ ", "bold $error"), (words, "bold"), (hint, "$muted"))
             except HistoryError as error:
                 text = Content.styled(said(error), "$error")
-        self._show_sides()
+        self.answer.show_sides(self._side(a), self._side(b))
         self.answer.show(self.found, text)
         self.heat.show(self.found, self.answer.metric)
         self._show_cell()
         self.refresh_bindings()
 
-    def _show_sides(self) -> None:
-        lines = []
-        width = max(20, self.answer.content_size.width - 1)
-        for letter, id in zip("AB", self.desk.pair, strict=True):
-            row = self._known.get(id) if id is not None else None
-            if row is None:
-                words = "no step" if id is None else "a step of another host"
-            else:
-                knobs = ", ".join(
-                    f"{name} {row_words.values({name: v}, ())}" for name, v in row.knobs.items()
-                )
-                host = f"   {row.host}" if self.everywhere else ""
-                words = f"step {row.number}   {knobs}{host}"
-            style = "$series-a" if letter == "A" else "$series-b"
-            lines.append(Content.assemble((f"{letter}  ", f"bold {style}"), cut(words, width - 3)))
-        self.answer.query_one("#sides", Words).show(Content("\n").join(lines))
+    def _side(self, id: int | None) -> str:
+        row = self._known.get(id) if id is not None else None
+        if row is None:
+            return "no step" if id is None else "a step that is not in the list"
+        knobs = ", ".join(f"{name} {row_words.values({name: v}, ())}" for name, v in row.knobs.items())
+        return f"step {row.number}   {knobs}" + (f"   {row.host}" if self.everywhere else "")
 
     # the cell under the cursor: of the table and of the heat map at once
 
@@ -270,6 +284,8 @@ class CompareScreen(PanedScreen):
         row = self.steps.view.row
         if row is not None:
             self._put(self.desk.pair[0], row.id)
+            if self.row.tabbed:
+                self.show_pane(self.answer, focus=True)
 
     def action_pick_a(self) -> None:
         row = self.steps.view.row
@@ -281,7 +297,7 @@ class CompareScreen(PanedScreen):
         self._put(b, a)
 
     def action_baseline_as_a(self) -> None:
-        self.console.spawn("compare", self._against_baseline(), exclusive=True)
+        self.console.spawn("compare", self._against_baseline, exclusive=True)
 
     async def _against_baseline(self) -> None:
         base = await self.past.baseline() if self.past is not None else None
@@ -305,7 +321,7 @@ class CompareScreen(PanedScreen):
 
     def action_all_hosts(self) -> None:
         self.everywhere = not self.everywhere
-        self.console.spawn("compare-steps", self._read(), exclusive=True)
+        self.console.spawn("compare-steps", self._read, exclusive=True)
 
     def action_filter(self) -> None:
         self.show_pane(self.steps)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -146,7 +147,6 @@ class HistoryScreen(PanedScreen):
         self.set_class(NARROW <= width < MEDIUM, "-medium")
 
     def on_screen_resume(self) -> None:
-        super().on_screen_resume()
         self._reload()
 
     @property
@@ -156,8 +156,8 @@ class HistoryScreen(PanedScreen):
     # reading
 
     def _reload(self) -> None:
-        self.console.spawn("history-list", self._read(), exclusive=True)
-        self.console.spawn("history-overview", self._read_overview(), exclusive=True)
+        self.console.spawn("history-list", self._read, exclusive=True)
+        self.console.spawn("history-overview", self._read_overview, exclusive=True)
 
     async def _read(self) -> None:
         past, kind = self.past, self.kind
@@ -194,11 +194,11 @@ class HistoryScreen(PanedScreen):
 
     def on_search_list_searched(self, event: SearchList.Searched) -> None:
         event.stop()
-        self.console.spawn("history-list", self._read(), exclusive=True)
+        self.console.spawn("history-list", self._read, exclusive=True)
 
     @on(RowView.Moved, "#history-list-rows")
     def _moved(self) -> None:
-        self.console.spawn("history-sheet", self._read_sheet(), exclusive=True)
+        self.console.spawn("history-sheet", self._read_sheet, exclusive=True)
 
     async def _read_sheet(self) -> None:
         past, row = self.past, self.list.view.row
@@ -215,11 +215,11 @@ class HistoryScreen(PanedScreen):
         self.kind = KINDS[(KINDS.index(self.kind) + 1) % len(KINDS)]
         self.list.search.placeholder = HINTS[self.kind]
         self.list.view.show((), empty="reading …")
-        self.console.spawn("history-list", self._read(), exclusive=True)
+        self.console.spawn("history-list", self._read, exclusive=True)
 
     def action_all_hosts(self) -> None:
         self.everywhere = not self.everywhere
-        self.console.spawn("history-list", self._read(), exclusive=True)
+        self.console.spawn("history-list", self._read, exclusive=True)
 
     def action_filter(self) -> None:
         self.show_pane(self.list)
@@ -245,7 +245,7 @@ class HistoryScreen(PanedScreen):
         if row is None or isinstance(row, SweepRow):
             self.notify("a note goes on a step, a burst or a change", severity="warning", markup=False)
             return
-        self.console.spawn("history-write", self._note(row), exclusive=True)
+        self.console.spawn("history-write", partial(self._note, row), exclusive=True)
 
     async def _note(self, row: Row) -> None:
         text = await self.console.ask(AskText("Note", f"on {_name(row)}", hint="what you saw", yes="Add"))
@@ -263,7 +263,7 @@ class HistoryScreen(PanedScreen):
         if not isinstance(row, (StepRow, BurstRow)):
             self.notify("steps and bursts can be deleted", severity="warning", markup=False)
             return
-        self.console.spawn("history-write", self._delete(row), exclusive=True)
+        self.console.spawn("history-write", partial(self._delete, row), exclusive=True)
 
     async def _delete(self, row: StepRow | BurstRow) -> None:
         what = _name(row)
@@ -278,7 +278,7 @@ class HistoryScreen(PanedScreen):
             await self._write(self.past.delete(row), f"deleted {what}")
 
     def action_export(self) -> None:
-        self.console.spawn("history-write", self._export(), exclusive=True)
+        self.console.spawn("history-write", self._export, exclusive=True)
 
     async def _export(self) -> None:
         past = self.past
@@ -296,7 +296,7 @@ class HistoryScreen(PanedScreen):
             self.notify(f"{wish.path}: {words or 'nothing'}", title="exported", markup=False)
 
     def action_import(self) -> None:
-        self.console.spawn("history-write", self._import(), exclusive=True)
+        self.console.spawn("history-write", self._import, exclusive=True)
 
     async def _import(self) -> None:
         past = self.past

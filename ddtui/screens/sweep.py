@@ -84,9 +84,13 @@ class TrialsPane(Pane):
     def on_resize(self) -> None:
         self._draw()
 
+    @property
+    def _width(self) -> int:
+        return max(30, self.content_size.width - 2)
+
     def _draw(self) -> None:
         state, words = self.state, self.query_one("#trial-words", Words)
-        width = max(30, self.content_size.width - 2)
+        width = self._width
         if state is None:
             words.show(
                 Content.styled(
@@ -104,7 +108,7 @@ class TrialsPane(Pane):
     def _row(self, trial: Trial, width: int) -> Content:
         assert self.state is not None
         best = trial_words.best_of(self.state.trials)
-        return trial_words.table_row(trial, self.state.plan, best, width)
+        return trial_words.table_row(trial, self.state.plan, best, min(width, self._width))
 
 
 class EarlierPane(Pane):
@@ -156,8 +160,7 @@ class SweepScreen(PanedScreen):
         self.set_class(width >= WIDE, "-wide")
 
     def on_screen_resume(self) -> None:
-        super().on_screen_resume()
-        self.console.spawn("sweep-earlier", self._read_earlier(), exclusive=True)
+        self.console.spawn("sweep-earlier", self._read_earlier, exclusive=True)
         self._work_out()
 
     def show_view(self, view: View) -> None:
@@ -167,7 +170,7 @@ class SweepScreen(PanedScreen):
             self._ran = view.trying
             if view.trying:
                 self.show_pane(self.trials, focus=True)
-            self.console.spawn("sweep-earlier", self._read_earlier(), exclusive=True)
+            self.console.spawn("sweep-earlier", self._read_earlier, exclusive=True)
 
     # what it takes
 
@@ -176,7 +179,7 @@ class SweepScreen(PanedScreen):
         self._work_out()
 
     def _work_out(self) -> None:
-        self.console.spawn("forecast", self._forecast(), exclusive=True)
+        self.console.spawn("forecast", self._forecast, exclusive=True)
 
     async def _forecast(self) -> None:
         await asyncio.sleep(SETTLED)
@@ -209,7 +212,7 @@ class SweepScreen(PanedScreen):
     @on(RowView.Moved, "#earlier")
     def _moved(self) -> None:
         if self.earlier.list.has_focus:
-            self.console.spawn("sweep-sheet", self._read_sheet(), exclusive=True)
+            self.console.spawn("sweep-sheet", self._read_sheet, exclusive=True)
 
     async def _read_sheet(self) -> None:
         past, row = self.desk.session.past, self.earlier.list.row
@@ -230,7 +233,7 @@ class SweepScreen(PanedScreen):
         if row is not None and row.state != DONE:
             self.action_continue()
         else:
-            self.console.spawn("sweep-sheet", self._read_sheet(), exclusive=True)
+            self.console.spawn("sweep-sheet", self._read_sheet, exclusive=True)
             self.show_pane(self.plan)
 
     # actions

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ddtui.report.ticks import nice_ticks
 from ddtui.widgets.chart_data import ChartData, Mark
-from ddtui.words import number, tokens
+from ddtui.words import tokens
 
 EDGE = 0.06  # of the width, left free on both sides
 
@@ -49,7 +49,7 @@ class Frame:
             named = [(x, _name(data, round(2**x, 6))) for x in xs]
         else:
             named = [
-                (x, number(x)) for x in nice_ticks(left, right, max(3, plot // 10)) if left <= x <= right
+                (x, f"{x:,g}") for x in nice_ticks(left, right, max(3, plot // 10)) if left <= x <= right
             ]
         return cls(
             data.x_log, left, right, bottom, top, width, height, _apart(named, left, right, plot), labels

@@ -57,7 +57,7 @@ def head(cells: Sequence[CellComparison], width: int, first: int) -> Content:
     name, columns = _columns(cells, width, first)
     words = "".join(f"  {metric.label:<{size}}" for metric, size in columns)
     left = len(METRICS) - len(columns)
-    more = f"  +{left} (m)" if left else ""
+    more = f" +{left}" if left else ""
     return Content.styled(cut(f"{'cell':<{name}}{words}{more}", width), "$muted")
 
 
@@ -137,7 +137,7 @@ def legend(metric: Metric) -> Content:
 def _columns(cells: Sequence[CellComparison], width: int, first: int) -> tuple[int, list[tuple[Metric, int]]]:
     """The width of the first column, and the metrics that fit with theirs."""
     name = max(CELL, *(len(compare.name(cell.cell)) for cell in cells), 0)
-    room = width - name
+    room = width - name - 3
     columns: list[tuple[Metric, int]] = []
     for metric in rotated(first):
         words = [difference_words(cell, cell.differences.get(metric.key))[0] for cell in cells]

@@ -53,14 +53,18 @@ def _step(row: StepRow, width: int, order: Sequence[str], hosts: bool, mark: str
     parts = [
         (f"{mark:<2}" if mark else "  ", "bold $accent"),
         (f"{row.number:>4} ", "bold"),
-        (f"{cut(values(row.knobs, order), 24):<14} ", ""),
+        (f"{cut(values(row.knobs, order), 24):<14}", ""),
         (rate, "" if row.rate is not None else "$muted"),
-        (f" {plural(row.bursts, 'burst'):<10}", "$muted"),
+        (f" {plural(row.bursts, 'burst'):<10}" if width >= ROOMY else "", "$muted"),
+        (f" {when(row.measured_at or row.at)} ", "$muted"),
+        ("sim " if row.simulated else "", "$accent"),
+        (host, "$primary"),
+        (note, "$warning"),
     ]
-    if row.simulated:
-        parts.append((" sim", "$accent"))
-    parts += [(f" {host}", "$primary"), (note, "$warning"), (when(row.measured_at or row.at), "$muted")]
     return _fit(width, *parts)
+
+
+ROOMY = 72  # cells from which a line has room for what matters less
 
 
 def _burst(row: BurstRow, width: int, hosts: bool) -> Content:

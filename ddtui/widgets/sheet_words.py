@@ -126,13 +126,24 @@ def _change(sheet: ChangeSheet, width: int) -> Iterator[Content]:
     for trace in record.get("files", ()):
         if isinstance(trace, dict) and trace.get("path"):
             yield _fact("file", str(trace["path"]), width)
-    before, after = record.get("argv_before") or (), record.get("argv_after") or ()
+    before, after = _options(record.get("argv_before") or ()), _options(record.get("argv_after") or ())
     gone = [word for word in before if word not in after]
     new = [word for word in after if word not in before]
     if gone or new:
         yield Content("")
         yield from (Content.styled(cut(f"- {word}", width), "$error") for word in gone)
         yield from (Content.styled(cut(f"+ {word}", width), "$success") for word in new)
+
+
+def _options(argv: Sequence[str]) -> list[str]:
+    """A command line with each option and its values as one."""
+    found: list[str] = []
+    for word in argv:
+        if found and found[-1].startswith("-") and not str(word).startswith("-"):
+            found[-1] += f" {word}"
+        else:
+            found.append(str(word))
+    return found
 
 
 def _sweep(sheet: SweepSheet, width: int) -> Iterator[Content]:

@@ -109,6 +109,11 @@ def activity(view: View) -> list[Content]:
         progress = view.change.progress
         share = f" {progress.fraction:.0%}" if progress.fraction is not None else ""
         found.append(Content.styled(f"↻ {progress.phase}{share}", "bold $warning"))
+    if view.experiment is not None and view.trying:
+        state = view.experiment
+        found.append(
+            Content.styled(f"⇄ sweep {state.done}/{max(state.expected, len(state.trials))}", "bold $warning")
+        )
     burst = view.burst
     if burst is not None:
         found.append(Content.styled(f"▶ burst {burst.fraction:.0%}", "bold $primary"))

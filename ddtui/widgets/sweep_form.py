@@ -41,7 +41,7 @@ class SweepForm(Pane):
         .field > Static { width: 12; color: $muted; }
         Input { border: none; height: 1; padding: 0 1; background: $panel; width: 1fr; }
         Input:focus { border: none; background: $block-cursor-background; }
-        Input.more { width: 16; }
+        Input.more { width: 13; }
         ValuePicks { margin-right: 1; }
     }
     """
@@ -63,7 +63,7 @@ class SweepForm(Pane):
     def _fields(self) -> Iterator[tuple[str, *tuple[Widget, ...]]]:
         bench = self._bench
         for knob in self._knobs:
-            more = Input(id=f"more-{knob.name}", classes="more", placeholder="other values", compact=True)
+            more = Input(id=f"more-{knob.name}", classes="more", placeholder="others", compact=True)
             if knob.kind is KnobKind.SWITCH:
                 yield knob.name, ValuePicks((ON, OFF), id=f"knob-{knob.name}")
             else:
@@ -93,12 +93,12 @@ class SweepForm(Pane):
         yield (
             "output",
             Input(str(bench.output), id="output", placeholder="tokens", compact=True),
-            Input(id="requests", placeholder="prompts: least", classes="more", compact=True),
+            Input(id="requests", placeholder="prompts", classes="more", compact=True),
         )
         yield (
             "order",
             PickLine(ORDERS, id="order"),
-            Input(id="trials", placeholder="trials: all", classes="more", compact=True),
+            Input(id="trials", placeholder="trials", classes="more", compact=True),
         )
         yield "best is", PickLine(OBJECTIVES, id="objective")
         yield "at the end", PickLine(FINISHES, id="finish")

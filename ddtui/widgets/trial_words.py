@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from ddtui.bench import experiment
-from ddtui.bench.experiment import ExperimentPlan, Order, Trial
+from ddtui.bench.experiment import ExperimentPlan, Trial
 from ddtui.bench.model import Cell
 from ddtui.tuning import telling
 from ddtui.tuning.experiments import Doing, ExperimentState
@@ -97,39 +97,47 @@ def best_of(trials: Sequence[Trial]) -> Mapping[Cell, float]:
     return best
 
 
-def columns(plan: ExperimentPlan, width: int) -> tuple[int, list[Cell]]:
-    """The width of the setting's column, and the cells whose rates fit beside it."""
-    names = [_values(one) for one in plan.settings]
-    setting = max(8, len(_knobs(plan)), *(len(name) for name in names), 0)
-    setting = min(setting, max(8, width // 3))
-    room = width - FIRST - setting - STATE
+def columns(plan: ExperimentPlan, width: int) -> tuple[list[int], list[Cell]]:
+    """The widths of the knobs' columns, and the cells whose rates fit beside them."""
+    knobs = [
+        max([len(name), *(len(one[at][1]) for one in plan.settings)]) for at, name in enumerate(_knobs(plan))
+    ]
+    room = width - FIRST - (sum(knobs) + len(knobs) if knobs else len(AS_FOUND)) - STATE
     cells = list(plan.cells)[: max(0, room // (RATE + 1))]
-    return setting, cells
+    return knobs, cells
 
 
+AS_FOUND = "as it was found"
 FIRST = 13  # glyph, number, step
 STATE = 10
 
 
 def table_head(plan: ExperimentPlan, width: int) -> Content:
     """What stands in which column; concurrency × context over the rates, in tok/s."""
-    setting, cells = columns(plan, width)
+    knobs, cells = columns(plan, width)
+    names = " ".join(f"{name:>{size}}" for name, size in zip(_knobs(plan), knobs, strict=True))
     rates = "".join(f" {_cell(cell):>{RATE}}" for cell in cells)
-    more = f" +{len(plan.cells) - len(cells)}" if len(cells) < len(plan.cells) else ""
-    return Content.styled(cut(f"{'':5} {'step':>6} {_knobs(plan):<{setting}}{rates}{more}", width), "$muted")
+    more = f" +{len(plan.cells) - len(cells)}" if len(cells) < len(plan.cells) else " tok/s"
+    return Content.styled(
+        cut(f"{'':5} {'step':>6} {names or ' ' * len(AS_FOUND)}{rates}{more}", width), "$muted"
+    )
 
 
 def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], width: int) -> Content:
     """One trial: its rates; the best of each cell stands out by ▲."""
-    setting, cells = columns(plan, width)
+    knobs, cells = columns(plan, width)
     glyph, colour = TRIAL_LOOK[trial.state]
     step = f"{trial.step}" if trial.step is not None else "–"
-    name = _values(trial.setting) or ("A" if plan.order in (Order.AB, Order.ABBA) else "as found")
+    if trial.setting:
+        name = " ".join(f"{value:>{size}}" for (_, value), size in zip(trial.setting, knobs, strict=False))
+    else:
+        name = f"{AS_FOUND:<{sum(knobs) + len(knobs) - 1 if knobs else len(AS_FOUND)}}"
+        name = cut(name, max(sum(knobs) + len(knobs) - 1, 1)) if knobs else name
     parts: list[Content | str | tuple[str, str]] = [
         (f"{glyph} ", f"bold {colour}"),
         (f"{trial.number + 1:>3}", "$muted"),
         f" {step:>6} ",
-        (f"{cut(name, setting):<{setting}}", "bold"),
+        (name, "bold"),
     ]
     for cell in cells:
         run = trial.runs.get(cell)
@@ -148,12 +156,8 @@ def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], wi
     return Content.assemble(*parts)
 
 
-def _values(setting: Sequence[tuple[str, str]]) -> str:
-    return " ".join(value for _, value in setting)
-
-
-def _knobs(plan: ExperimentPlan) -> str:
-    return " ".join(knob.removeprefix("--") for knob, _ in plan.settings[0]) if plan.settings else "setting"
+def _knobs(plan: ExperimentPlan) -> list[str]:
+    return [knob.removeprefix("--") for knob, _ in plan.settings[0]] if plan.settings else []
 
 
 def _cell(cell: Cell) -> str:

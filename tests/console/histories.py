@@ -8,13 +8,15 @@ from pathlib import Path
 
 from console.fakes import NOW, make_point
 
-from ddtui.bench import experiment, kept
+from ddtui.bench import experiment, kept, ranking
+from ddtui.bench.compare import Run
 from ddtui.bench.experiment import ExperimentPlan, Order, Trial, TrialState
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell
 from ddtui.past import Past
 from ddtui.store import sweeps
 from ddtui.store.history import History
 from ddtui.store.model import Setting
+from ddtui.tuning.experiments import Doing, ExperimentState, Outcome
 
 HOST, UNIT = "ct200", "sglang-k26-ddtree.service"
 CELLS = tuple(Cell(c, context) for context in (512, 8192) for c in (1, 8, 32))
@@ -115,3 +117,53 @@ def make_past(folder: Path) -> Past:
     history = History.open(folder / "history.sqlite")
     fill(history)
     return Past(history, HOST, UNIT)
+
+
+PLAN = ExperimentPlan(
+    tuple(experiment.setting({"budget": b, "topk": t}) for b in ("4", "8", "16") for t in ("1", "4")), CELLS
+)
+
+
+def trial(number: int, lift: float, **changes: object) -> Trial:
+    """A trial that measured every cell."""
+    burst = burst_of(number + 1, lift, 4.0)
+    runs = {point.cell: Run(burst.id, point, 256, 0.0, "generate") for point in burst.points}
+    made = Trial(
+        number, PLAN.settings[number], "grid", state=TrialState.MEASURED, step=number + 1, ready_seconds=271.0,
+        bursts=(burst.id,), cells=CELLS, runs=runs,
+    )  # fmt: skip
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def running_sweep() -> ExperimentState:
+    """Three trials are over, one of them failed; the fourth is being measured."""
+    failed = Trial(
+        2, PLAN.settings[2], "grid", state=TrialState.FAILED, text="the server ran out of memory", step=None
+    )
+    now = Trial(3, PLAN.settings[3], "grid", state=TrialState.MEASURING, step=4)
+    burst = replace(
+        burst_of(4, 1.0, 4.0),
+        points=(),
+        state=BurstState.RUNNING,
+        cell=CELLS[2],
+        fraction=0.4,
+        eta_seconds=31.0,
+    )
+    return ExperimentState(
+        "20260528-090000-aa01", PLAN, (trial(0, 0.8), trial(1, 1.1), failed, now),
+        {HOST: Doing(HOST, now, burst=burst)}, expected=6, eta_seconds=840.0,
+    )  # fmt: skip
+
+
+def ended_sweep() -> ExperimentState:
+    """The same at its end, ranked."""
+    trials = tuple(trial(number, lift) for number, lift in enumerate((0.8, 1.1, 0.85, 1.2, 0.9, 1.25)))
+    ranked = ranking.rank(trials)
+    assert ranked.best is not None
+    outcome = Outcome(
+        ranked.text,
+        ranked.best.setting,
+        f"{experiment.name(ranked.best.setting)} is in force (step 6)",
+        ranked,
+    )
+    return ExperimentState("20260528-090000-aa01", PLAN, trials, {}, 6, state="done", outcome=outcome)
