@@ -22,7 +22,8 @@ def run(rest: list[str], command: Callable[[list[str], Callable[[str], Profile]]
     starting = launch.Starting(keep=bool(rest))
     try:
         if words[0] == "console":
-            importlib.import_module("ddtui.app")  # while the demo host starts
+            for needed in ("ddtui.app", "ddtui.live"):  # while the demo host starts
+                importlib.import_module(needed)
         host = starting.ready()
 
         def find(name: str) -> Profile:
