@@ -280,6 +280,17 @@ def build_parser() -> argparse.ArgumentParser:
     sub = command("doctor", "link, rights, tools, versions; what is missing and the lines that grant it")
     json(sub)
 
+    sub = command("serve", "the console in a browser on this machine", profile=False)
+    sub.add_argument(
+        "profile", metavar="PROFILE", nargs="?", help="a profile's name or path; without: pick one"
+    )
+    sub.add_argument(
+        "--port", type=_port, default=0, metavar="N", help="on the loopback address (default: a free one)"
+    )
+    sub.add_argument(
+        "--allow-changes", action="store_true", help="changes and restarts too (default: look, never change)"
+    )
+
     sub = command("profiles", "list, make or validate profiles", profile=False)
     sub.add_argument("action", nargs="?", choices=["list", "new", "validate"], default="list")
     sub.add_argument(
@@ -347,6 +358,12 @@ def _refuse_mistyped(word: str) -> None:
     close = difflib.get_close_matches(word, COMMANDS, 1)
     if close:
         build_parser().error(f"there is no command {word!r}; did you mean `ddtui {close[0]}`?")
+
+
+def _port(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 0 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: a whole number up to 65535; 0: a free one")
+    return int(text)
 
 
 def _load(name: str) -> Profile:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from testhost_fixture import TestHost, boot
 
-REALHOST_SKIPS: list[str] = []
+# what is not to be skipped quietly: a word of the reason, and the title over the reasons at the end
+LOUD = {"REAL TEST HOST": "THE REAL TEST HOST DID NOT RUN", "NO BROWSER": "THE BROWSER DID NOT RUN"}
+SKIPS: list[tuple[str, str, str]] = []
 
 
 @pytest.fixture(autouse=True)
@@ -37,20 +39,18 @@ def testhost(request: pytest.FixtureRequest) -> Iterator[TestHost]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.skipped and isinstance(report.longrepr, tuple) and "REAL TEST HOST" in report.longrepr[2]:
-        REALHOST_SKIPS.append(report.nodeid)
+    if report.skipped and isinstance(report.longrepr, tuple):
+        for word in LOUD:
+            if word in report.longrepr[2]:
+                SKIPS.append((word, report.nodeid, report.longrepr[2].removeprefix("Skipped: ")))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """The last thing `make test` says: whether the real host ran."""
-    if REALHOST_SKIPS:
-        skipped = terminalreporter.stats.get("skipped", [])
-        reasons = {
-            r.longrepr[2]
-            for r in skipped
-            if isinstance(r.longrepr, tuple) and "REAL TEST HOST" in r.longrepr[2]
-        }
-        terminalreporter.section("THE REAL TEST HOST DID NOT RUN", sep="!", red=True, bold=True)
-        terminalreporter.write_line(f"{len(REALHOST_SKIPS)} tests that need it were skipped, because:")
-        for reason in sorted(reasons):
-            terminalreporter.write_line(f"  {reason.removeprefix('Skipped: ')}")
+    """The last thing `make test` says: whether the real host and the browser ran."""
+    for word, title in LOUD.items():
+        skipped = [(test, reason) for kind, test, reason in SKIPS if kind == word]
+        if skipped:
+            terminalreporter.section(title, sep="!", red=True, bold=True)
+            terminalreporter.write_line(f"{len(skipped)} tests that need it were skipped, because:")
+            for reason in sorted({reason for _, reason in skipped}):
+                terminalreporter.write_line(f"  {reason}")

@@ -3,7 +3,7 @@
 COMMANDS = frozenset(
     [
         "console", "demo", "check", "plan", "apply", "rollback", "bench", "ab", "sweep", "calibrate",
-        "compare", "report", "logs", "history", "inspect", "doctor", "profiles",
+        "compare", "report", "logs", "history", "inspect", "doctor", "profiles", "serve",
     ]
 )  # fmt: skip
 
@@ -11,6 +11,6 @@ COMMANDS = frozenset(
 ON_PROFILE = frozenset(
     [
         "console", "check", "plan", "apply", "rollback", "bench", "ab", "sweep", "calibrate", "report",
-        "logs", "history", "doctor",
+        "logs", "history", "doctor", "serve",
     ]
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    served = "TEXTUAL_DRIVER" in os.environ  # in a browser: its driver talks to the server through pipes
+    if not served and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("the console needs a terminal; `ddtui --help` lists the commands that do not")
     from ddtui.app import DdtuiApp
     from ddtui.session import open_session
