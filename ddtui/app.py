@@ -305,9 +305,8 @@ class DdtuiApp(App[int]):
     def action_theme(self) -> None:
         self.search_themes()
 
-    def action_ab(self) -> None:
-        if self._may("ab"):
-            self.spawn("plan", self.trials.ab(), exclusive=True)
+    def quick_ab(self) -> None:
+        self.spawn("plan", self.trials.ab(), exclusive=True)
 
     def calibrate(self) -> None:
         self.spawn("plan", self.trials.calibrate(), exclusive=True)

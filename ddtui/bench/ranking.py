@@ -201,7 +201,8 @@ def _doubtful(trial: Trial) -> bool:
 def _text(rows: Sequence[Row], objective: Objective, preview: bool) -> str:
     best = rows[0]
     what = "throughput" if objective == "throughput" else "speed per user"
-    text = f"best {what} over {len(best.cells)} cells: {name(best.setting)}"
+    cells = f"{len(best.cells)} cell{'s' if len(best.cells) > 1 else ''}"
+    text = f"best {what} over {cells}: {name(best.setting)}"
     others = [row for row in rows[1:] if not row.apart]
     if len(rows) > 1 and not others:
         surely = "" if preview else "surely "

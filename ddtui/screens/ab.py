@@ -121,10 +121,7 @@ class TrialDialog(Dialog[Forecast]):
             return
         self._made = made
         takes.show(Content("\n").join([*self._words(made)]))
-        start = self.query_one("#start", Button)
-        start.disabled = False
-        if self.focused is not None and self.focused.id == "no":
-            start.focus()
+        self.query_one("#start", Button).disabled = False
 
     def _words(self, made: Forecast) -> Iterator[Content]:
         for at, line in enumerate(telling.forecast(made)):

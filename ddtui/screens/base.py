@@ -70,6 +70,10 @@ class Console(Protocol):
         """Run a sweep, or go on with the one of that id; shows what it takes, and asks first."""
         ...
 
+    def quick_ab(self) -> None:
+        """Measure what is in force against the turned knobs; shows what it takes, and asks first."""
+        ...
+
     def calibrate(self) -> None:
         """Choose a calibration and run it."""
         ...

@@ -98,7 +98,8 @@ class TrialsPane(Pane):
                 )
             )
             return
-        self.set_title(f"{telling.NAMES[state.plan.order].capitalize()} {state.id}")
+        kind = telling.NAMES[state.plan.order]
+        self.set_title(f"{kind[:1].upper()}{kind[1:]} {state.id}")
         lines = trial_words.outcome_lines(state, width)
         if state.state == "running":
             lines = [trial_words.head_line(state, width), *trial_words.doing_lines(state, width)]
@@ -141,7 +142,7 @@ class SweepScreen(PanedScreen):
         self.plan, self.trials, self.earlier = PlanPane(), TrialsPane(), EarlierPane()
         self.row = PaneRow(self.form, self.plan, self.earlier, self.trials, id="sweep-row")
         self.rows = (self.row,)
-        self._ran = False
+        self._listed = (False, 0)  # whether one runs, and its trials, when the earlier ones were read
 
     def body(self) -> ComposeResult:
         yield self.row
@@ -166,9 +167,11 @@ class SweepScreen(PanedScreen):
     def show_view(self, view: View) -> None:
         self.form.offer(view.tune.knobs)
         self.trials.show(view.experiment)
-        if self._ran != view.trying:
-            self._ran = view.trying
-            if view.trying:
+        begun = len(view.experiment.trials) if view.experiment is not None else 0
+        if self._listed != (view.trying, begun):
+            started = view.trying and not self._listed[0]
+            self._listed = view.trying, begun
+            if started:
                 self.show_pane(self.trials, focus=True)
             self.console.spawn("sweep-earlier", self._read_earlier, exclusive=True)
 

@@ -117,6 +117,10 @@ class TuneScreen(PanedScreen):
         elif self.may("review"):
             self.console.review()
 
+    def action_ab(self) -> None:
+        if self.may("ab"):
+            self.console.quick_ab()
+
     def action_restart(self) -> None:
         if self.may("restart"):
             self.console.change("restart")

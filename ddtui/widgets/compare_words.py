@@ -123,7 +123,7 @@ def whole(cell: CellComparison, width: int) -> Content:
             else ", the noise of restarts is not known"
         )
         lines.append(Content.styled(cut(pairs + floor, width), "$muted"))
-    lines += [Content.styled(cut(f"! not judged: {doubt}", width), "$warning") for doubt in cell.doubts]
+    lines += [Content.styled(f"! not judged: {doubt}", "$warning") for doubt in cell.doubts]
     return Content("\n").join(lines)
 
 

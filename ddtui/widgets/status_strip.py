@@ -102,6 +102,9 @@ def link(link: Link, name: str, now: float) -> Content:
     return Content.assemble((name, "bold"), " ", (glyph, colour), state)
 
 
+TRIES = {"ab": "A/B", "abba": "A/B", "calibrate": "calibration"}
+
+
 def activity(view: View) -> list[Content]:
     """The change or burst that is going on."""
     found: list[Content] = []
@@ -111,8 +114,9 @@ def activity(view: View) -> list[Content]:
         found.append(Content.styled(f"↻ {progress.phase}{share}", "bold $warning"))
     if view.experiment is not None and view.trying:
         state = view.experiment
+        kind = TRIES.get(state.plan.order, "sweep")
         found.append(
-            Content.styled(f"⇄ sweep {state.done}/{max(state.expected, len(state.trials))}", "bold $warning")
+            Content.styled(f"⇄ {kind} {state.done}/{max(state.expected, len(state.trials))}", "bold $warning")
         )
     burst = view.burst
     if burst is not None:

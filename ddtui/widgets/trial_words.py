@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from textual.content import Content
 
 from ddtui.bench import experiment
-from ddtui.bench.experiment import ExperimentPlan, Trial
+from ddtui.bench.experiment import ExperimentPlan, Order, Trial
 from ddtui.bench.model import Cell
 from ddtui.tuning import telling
 from ddtui.tuning.experiments import Doing, ExperimentState
@@ -102,12 +102,14 @@ def columns(plan: ExperimentPlan, width: int) -> tuple[list[int], list[Cell]]:
     knobs = [
         max([len(name), *(len(one[at][1]) for one in plan.settings)]) for at, name in enumerate(_knobs(plan))
     ]
+    if knobs and plan.order in (Order.AB, Order.ABBA):
+        knobs[0] = max(knobs[0], len(AS_FOUND))
     room = width - FIRST - (sum(knobs) + len(knobs) if knobs else len(AS_FOUND)) - STATE
     cells = list(plan.cells)[: max(0, room // (RATE + 1))]
     return knobs, cells
 
 
-AS_FOUND = "as it was found"
+AS_FOUND = "as found"
 FIRST = 13  # glyph, number, step
 STATE = 10
 
@@ -131,8 +133,7 @@ def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], wi
     if trial.setting:
         name = " ".join(f"{value:>{size}}" for (_, value), size in zip(trial.setting, knobs, strict=False))
     else:
-        name = f"{AS_FOUND:<{sum(knobs) + len(knobs) - 1 if knobs else len(AS_FOUND)}}"
-        name = cut(name, max(sum(knobs) + len(knobs) - 1, 1)) if knobs else name
+        name = f"{AS_FOUND:<{sum(knobs) + max(0, len(knobs) - 1)}}"
     parts: list[Content | str | tuple[str, str]] = [
         (f"{glyph} ", f"bold {colour}"),
         (f"{trial.number + 1:>3}", "$muted"),
@@ -152,7 +153,10 @@ def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], wi
     tail = f" {trial.stage}" if trial.stage not in ("grid", "model") else ""
     if trial.text:
         tail += f" {trial.state}: {flat(trial.text)}"
-    parts.append((tail, "$warning" if trial.text else "$muted"))
+    marks = [mark for run in trial.runs.values() for mark in run.point.marks]
+    if marks and not trial.text:
+        tail += f" ? {marks[0]}"
+    parts.append((tail, "$warning" if trial.text or marks else "$muted"))
     return Content.assemble(*parts)
 
 
