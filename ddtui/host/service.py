@@ -15,8 +15,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from ddtui import sanitize
+from ddtui.host import container as containers
 from ddtui.host import pending, processes
 from ddtui.host.base import Command, CommandFailed, Completed, Host
+from ddtui.host.container import Container
 from ddtui.host.fetch import Fetched, Request
 from ddtui.host.processes import Clock, ServerProcess
 from ddtui.host.unit import merge, words
@@ -94,6 +96,7 @@ class ServiceReading:
     reload_pending: str | None = None  # why the loaded unit is not the one on disk, in a sentence
     restart_pending: str | None = None  # why the running process is not the one on disk, in a sentence
     changed_at: Mapping[str, float] = field(default_factory=dict)  # file -> mtime, by the host's clock
+    container: Container | None = None  # that the server runs in
     tree: Tree = field(default_factory=Tree, repr=False, compare=False)  # for change_unit
     round_trips: int = 0
 
@@ -229,6 +232,7 @@ class _Reader:
         self.problems: dict[str, str] = {}
         self.numbers: list[int] = []
         self.clock: Clock | None = None
+        self.container: Container | None = None
         self.looked: list[Completed] = []
         self.trips = 0
 
@@ -251,6 +255,7 @@ class _Reader:
             changed_at=self.changed_at,
             tree=self.tree,
             round_trips=self.trips,
+            container=self.container,
         )
         return replace(
             reading,
@@ -378,7 +383,7 @@ class _Reader:
         numbers = (self.numbers or [status.main_pid]) if self.looked else []
         expected = unit.launch_argv if unit else None
         found, environment = processes.read(numbers, self.looked, self.clock, status.main_pid, expected)
-        if found is None and unit is not None and (unit.container or unit.compose):
+        if found is None and unit is not None and unit.inside:
             return await self.in_container(unit, status)
         return found, environment
 
@@ -386,22 +391,12 @@ class _Reader:
         self, unit: UnitReading, status: ServiceStatus
     ) -> tuple[ServerProcess | None, dict[str, str] | None]:
         """The server in a container: its processes are not under the unit's cgroup."""
-        made = unit.container or {"runtime": "docker", "name": None}
-        runtime, name = made["runtime"], made["name"]
-        if not name and unit.compose:
-            folder = unit.compose["files"][0].rpartition("/")[0].rpartition("/")[2]
-            name = f"{folder}-{unit.compose['service']}-1"
-        if not name or runtime not in ("docker", "podman", "nerdctl"):
+        found = await containers.find(unit, self.batch)
+        if found.container is None or found.pids is None:
+            self.problems["process"] = found.problem
             return None, None
-        columns = ("hpid",) if runtime == "podman" else ("-o", "pid")
-        (listing,) = await self.batch([Command((runtime, "top", name, *columns))])
-        if not listing.ok:
-            said = sanitize.line((listing.err.strip().splitlines() or ["it says nothing"])[-1])
-            self.problems["process"] = (
-                f"{runtime} does not tell the processes of the container {name}: {said}"
-            )
-            return None, None
-        self.numbers = processes.pids([listing])
+        self.container = found.container
+        self.numbers = processes.pids([found.pids])
         done = await self.batch([*processes.CLOCK, *processes.look(self.numbers)])
         self.clock = processes.read_clock(done)
         return processes.read(

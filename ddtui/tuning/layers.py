@@ -1,15 +1,16 @@
 """The readers of a survey's layers. Each gives its fields of the `Survey`; none lets another one down.
 
 Commands of its own: `stat -L -c '%F|%s|%.9Y|%n' -- FILE…`, `cat -- FILE`, and `PYTHON - ARGS` with the engine
-room's probe on stdin.
+room's probe on stdin; the last two by `docker exec -i NAME` where the server runs in a container.
 """
 
 from __future__ import annotations
 
 import asyncio
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
 from ddtui.engine import drafter as drafters
@@ -18,6 +19,7 @@ from ddtui.engine.api import Api, ApiError, ServerInfo
 from ddtui.engine.drafter import DrafterConfig, DrafterError
 from ddtui.engine.evidence import JournalEvidence
 from ddtui.engine.installation import Installation, InstallationError
+from ddtui.host import container as containers
 from ddtui.host import journal as journals
 from ddtui.host import service as services
 from ddtui.host.base import Command, Completed, Host, HostError, LinkLost, Unreachable
@@ -96,6 +98,8 @@ def moved(previous: Survey, status: services.ServiceStatus, stamps: Mapping[str,
     again = {Layer.SERVER, Layer.MEASURED}
     if previous.status is None or state_of(previous.status) != state_of(status):
         again |= {Layer.UNIT, Layer.PROCESS, Layer.JOURNAL}
+        if previous.unit.value and previous.unit.value.inside:
+            again |= {Layer.ENGINE, Layer.DRAFTER}  # the container is another one
     before = previous.changed_at
     changed = {path for path, at in stamps.items() if path in before and before[path] != at}
     drafter, engine, start = previous.drafter.value, previous.engine.value, previous.journal.value
@@ -142,7 +146,7 @@ def watched(ctx: Tuning, survey: Survey) -> list[str]:
     paths = [*(survey.unit.value.files if survey.unit.value else ()), *unit_folders(survey)]
     if survey.drafter.value:
         paths.append(survey.drafter.value.path)
-    if survey.engine.value:
+    if survey.engine.value and not (survey.unit.value and survey.unit.value.inside):
         paths += engine_files(survey.engine.value)
     return list(dict.fromkeys(path for path in paths if path.startswith("/")))
 
@@ -252,13 +256,42 @@ async def read_drafter(ctx: Tuning, survey: Survey) -> dict[str, Any]:
         else:
             folder = f"{_folder(survey)}/{name}"
         path = folder if folder.endswith(".json") else f"{folder.rstrip('/')}/config.json"
-        done = await ctx.host.run(("cat", "--", path))
+        (place,) = _places(survey, [path])
+        (done,) = await ctx.host.batch([place.cat])
         if not done.ok:
             raise Missing(f"the drafter's config cannot be read: {_words(done)}")
-        return drafters.parse(done.stdout, path)
+        return drafters.parse(done.stdout, place.shown)
 
     reading = await _layer(Layer.DRAFTER, act)
     return {"drafter": reading, "drafter_path": name}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A file as the service sees it, and where it is had."""
+
+    shown: str  # a path on the host, or NAME:PATH inside the container
+    cat: Command
+
+
+def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
+    """Where these files are: on the host (mounted into the container), or inside it. Raises Missing."""
+    unit, container = survey.unit.value, survey.service.container if survey.service else None
+    mounts = unit.inside["mounts"] if unit and unit.inside else None
+    found = []
+    for path in paths:
+        here = path if mounts is None else containers.on_host(mounts, path)
+        if here is not None:
+            found.append(_Place(here, Command(("cat", "--", here))))
+        elif container is not None:
+            found.append(_Place(f"{container.name}:{path}", container.exec(("cat", "--", path))))
+        else:
+            raise Missing(f"{path} is inside a container that cannot be looked into: {_closed(survey)}")
+    return found
+
+
+def _closed(survey: Survey) -> str:
+    return survey.process.problem or "it is not running"
 
 
 def _folder(survey: Survey) -> str:
@@ -274,10 +307,13 @@ async def _in_cache(ctx: Tuning, survey: Survey, repo: str) -> str:
     unit = survey.unit.value
     env = dict(unit.environment) if unit else {}
     revision = argument(survey, "--speculative-draft-model-revision") or "main"
-    account = unit.user if unit else None
+    account = unit.user if unit and not unit.inside else None
     home = env.get("HOME") or (f"/home/{account}" if account and account != "root" else "/root")
     folders = drafters.hf_cache_candidates(repo, env, home=home)
-    refs = [Command(("cat", "--", f"{folder}/refs/{revision}")) for folder in folders]
+    if unit and unit.inside:
+        env = {key: str(value) for key, value in unit.inside["env"].items()}
+        folders = drafters.hf_cache_candidates(repo, env, home=env.get("HOME", "/root"))
+    refs = [place.cat for place in _places(survey, [f"{folder}/refs/{revision}" for folder in folders])]
     for folder, done in zip(folders, await ctx.host.batch(refs), strict=True):
         if done.ok:
             return f"{folder}/snapshots/{done.out.strip()}"
@@ -295,6 +331,12 @@ async def _in_cache(ctx: Tuning, survey: Survey, repo: str) -> str:
 def python_of(survey: Survey) -> str | None:
     """The service's own interpreter. None: not known."""
     unit, process = survey.unit.value, survey.process.value
+    if unit and unit.inside:
+        container = survey.service.container if survey.service else None
+        if container is None:
+            return None
+        python = containers.python_of(unit, process.argv if process else None)
+        return shlex.join(container.exec((python,)).argv)
     if unit and unit.python:
         return unit.python
     first = process.argv[0] if process and process.argv else ""
@@ -308,17 +350,31 @@ async def read_engine(ctx: Tuning, survey: Survey) -> dict[str, Any]:
 
     async def act() -> Installation:
         if python is None:
-            where = "inside a container" if unit and unit.container else "not known"
-            raise Missing(f"the service's Python is {where}, so the installed SGLang cannot be read")
+            raise Missing(_no_python(survey))
         path = (unit.environment.get("PYTHONPATH", "") if unit else "").split(":")
         cwd = (process.cwd if process else None) or (unit.working_directory if unit else None)
-        argv = installation.probe_argv(python, paths=tuple(p for p in path if p), cwd=cwd)
-        done = await ctx.host.run(argv, stdin=installation.probe_text(), timeout=PROBE_TIMEOUT)
+        container = survey.service.container if survey.service else None
+        if unit and unit.inside and container:  # whose environment `exec` has by itself
+            inner = containers.python_of(unit, process.argv if process else None)
+            command = container.exec(installation.probe_argv(inner, cwd=process.cwd if process else None))
+        else:
+            paths = tuple(part for part in path if part)
+            command = Command(installation.probe_argv(python, paths=paths, cwd=cwd))
+        done = await ctx.host.run(
+            command.argv, stdin=installation.probe_text(), sudo=command.sudo, timeout=PROBE_TIMEOUT
+        )
         if not done.ok and not done.stdout:
             raise Missing(f"the installed SGLang cannot be read with {python}: {_words(done)}")
         return installation.parse(done.stdout)
 
     return {"engine": await _layer(Layer.ENGINE, act), "python": python}
+
+
+def _no_python(survey: Survey) -> str:
+    unit = survey.unit.value
+    if unit and unit.inside:
+        return f"the installed SGLang is inside a container that cannot be looked into: {_closed(survey)}"
+    return "the service's Python is not known, so the installed SGLang cannot be read"
 
 
 # the journal of this start
@@ -372,6 +428,9 @@ def address(ctx: Tuning, survey: Survey) -> tuple[str, int]:
     """Where the server listens as seen from the host."""
     port = ctx.service.port or int(argument(survey, "--port") or 30000)
     host = ctx.service.host or argument(survey, "--host") or "127.0.0.1"
+    unit = survey.unit.value
+    if unit and unit.inside and not ctx.service.port:
+        port = containers.published(unit, port)
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port
 
 

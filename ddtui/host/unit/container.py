@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,14 +94,19 @@ class Container:
 
     def on_host(self, path: str) -> str | None:
         """A path in the container as a path on the host, where a folder of the host is mounted there."""
-        best: tuple[int, str] | None = None
-        for mount in self.mounts:
-            source, _, rest = mount.partition(":")
-            target = rest.partition(":")[0]
-            inside = path == target or path.startswith(target.rstrip("/") + "/")
-            if source.startswith("/") and target and inside and (best is None or len(target) > best[0]):
-                best = (len(target), source.rstrip("/") + path[len(target.rstrip("/")) :])
-        return best[1] if best else None
+        return on_host(self.mounts, path)
+
+
+def on_host(mounts: Iterable[str], path: str) -> str | None:
+    """A path in a container with these mounts (SOURCE:TARGET…) as a path on the host. None: it has none."""
+    best: tuple[int, str] | None = None
+    for mount in mounts:
+        source, _, rest = mount.partition(":")
+        target = rest.partition(":")[0]
+        inside = path == target or path.startswith(target.rstrip("/") + "/")
+        if source.startswith("/") and target and inside and (best is None or len(target) > best[0]):
+            best = (len(target), source.rstrip("/") + path[len(target.rstrip("/")) :])
+    return best[1] if best else None
 
 
 @dataclass(frozen=True, slots=True)

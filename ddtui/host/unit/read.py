@@ -71,6 +71,7 @@ class UnitReading:
     log: str = "journal"  # or "file:PATH", or in words where the lines go
     container: Mapping[str, Any] | None = None  # runtime, name, image, env, mounts, ports
     compose: Mapping[str, Any] | None = None  # files, service
+    inside: Mapping[str, Any] | None = None  # as `container`, of a compose service too
     flag_sources: Mapping[str, Source] = field(
         default_factory=dict
     )  # flag as written -> where its value stands
@@ -146,6 +147,7 @@ def reading_of(tree: Tree, found: Analysis, asked: str, knobs: tuple[str, ...] =
         ),
         log=_log(found),
         container=_container(found),
+        inside=state.container.report() if state and state.container else None,
         compose=state.compose if state else None,
         flag_sources=place.sources(),
         fragment=found.quadlet.file.path
