@@ -249,6 +249,14 @@ ACTIONS: tuple[Action, ...] = (
         shown="↵",
     ),
     Action("expand", "checks", "space", "evidence", "Show or hide the evidence of this check.", Where.CHECKS),
+    Action(
+        "open-evidence",
+        "checks",
+        "o",
+        "open evidence",
+        "Open what this check rests on: its line in the journal of this start, or the unit.",
+        Where.CHECKS,
+    ),
     # journal
     Action(
         "pause",

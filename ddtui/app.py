@@ -232,6 +232,9 @@ class DdtuiApp(App[int]):
         flow = self.flows.roll_back if kind == "roll back" else self.flows.restart
         self.spawn("plan", flow(), exclusive=True)
 
+    def look(self, place: str, arguments: Mapping[str, str]) -> None:
+        self.spawn("look", self.flows.look(place, arguments), exclusive=True)
+
     def edit(self, knob: str | None) -> None:
         self.spawn("edit", self.flows.edit(knob), exclusive=True)
 

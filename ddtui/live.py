@@ -16,19 +16,23 @@ from ddtui.host.base import Asker, Host, HostError, Link, LinkState, LoggedComma
 from ddtui.host.journal import JournalEntry
 from ddtui.host.open import open_host
 from ddtui.profile import Profile
+from ddtui.redact import redact
+from ddtui.sanitize import sanitize
 from ddtui.session import AskKill, JournalLine
 from ddtui.store.history import History
 from ddtui.store.model import HistoryError
-from ddtui.tuning import change, plan, rollback
+from ddtui.tuning import change, plan, rollback, starting
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.change import Stuck
 from ddtui.tuning.context import Tuning
+from ddtui.tuning.layers import FIRST_MINUTES
 from ddtui.tuning.model import Plan, Progress, Turn
 from ddtui.tuning.survey import Survey
 from ddtui.tuning.watch import Watch, WatchState
 from ddtui.view import Decode, TuneView
 from ddtui.viewing import tune_view
+from ddtui.words import time_of_day
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -133,6 +137,29 @@ class LiveSession:
         async with aclosing(cast("AsyncGenerator[JournalEntry, None]", entries)) as stream:
             async for entry in stream:
                 yield (journal_line(entry),)
+
+    # texts to be read
+
+    async def unit_text(self, file: str) -> Sequence[str]:
+        shown = starting.systemctl(self.ctx, "cat", self.ctx.unit, "--no-pager")
+        done = await self.ctx.host.run(shown)
+        lines = _safe(done.out if done.ok else done.err)
+        if file.startswith("/") and f"# {file}" not in lines:
+            own = await self.ctx.host.run(("cat", "--", file))
+            lines += ["", f"# {sanitize(file)}", *_safe(own.out if own.ok else own.err)]
+        return lines
+
+    async def start_lines(self) -> Sequence[str]:
+        status = (await self._survey()).status
+        if status is None or not status.invocation_id:
+            return ()
+        since = status.exec_main_start or status.active_enter
+        until = since + FIRST_MINUTES if since else None
+        service, found = self.profile.service, status.invocation_id
+        entries = await journal.read(
+            self.ctx.host, service.unit, service.scope, invocation=found, since=since, until=until
+        )
+        return [f"{time_of_day(entry.realtime_us / 1e6)} {entry.text}" for entry in entries]
 
     # changes
 
@@ -281,6 +308,10 @@ def journal_line(entry: JournalEntry) -> JournalLine:
                 _count(line.fields.get("queue_req")),
             )
     return JournalLine(at, entry.text, entry.priority, decode, mark=entry.gap)
+
+
+def _safe(text: str) -> list[str]:
+    return [sanitize(redact(line)) for line in text.splitlines()]
 
 
 def _number(value: object) -> float | None:

@@ -75,6 +75,14 @@ class Session(Protocol):
         """The service's journal: the last lines at once, then what comes, across reconnects."""
         ...
 
+    async def unit_text(self, file: str) -> Sequence[str]:
+        """The unit with its drop-ins, as systemd reads them; and `file`, if it is none of them."""
+        ...
+
+    async def start_lines(self) -> Sequence[str]:
+        """The journal of the running server's start, each line with its time."""
+        ...
+
     async def plan(self, turns: Sequence[Turn]) -> Plan:
         """The exact change for these turns."""
         ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from textual.app import ComposeResult
@@ -48,6 +48,10 @@ class Console(Protocol):
 
     def edit(self, knob: str | None) -> None:
         """Edit a knob or flag; None: ask which flag."""
+        ...
+
+    def look(self, place: str, arguments: Mapping[str, str]) -> None:
+        """Show where a verdict's evidence stands: "open-unit", "open-log"."""
         ...
 
     def refresh_layers(self) -> None: ...

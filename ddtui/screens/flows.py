@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from ddtui.bench.model import BurstSpec
@@ -92,7 +92,7 @@ class Flows:
         if not await self._take_over():
             return
         turns = tuple(self._desk.view.turns.values())
-        title = title_of(turns)
+        title = title_of(turns) or "ddtui's drop-in, made anew"
         plan = await self._reviewed(self._desk.session.plan(turns), f"Review: {title}")
         if plan is not None:
             self._change("apply", title, self._desk.session.apply(plan, self.kill))
@@ -168,6 +168,27 @@ class Flows:
         if turn is not None:
             self._desk.turn(turn)
 
+    async def look(self, place: str, arguments: Mapping[str, str]) -> None:
+        """Where a verdict's evidence stands: "open-unit", or "open-log" with the line."""
+        from ddtui.screens.text import TextDialog
+
+        unit = self._desk.view.profile.service.unit
+        try:
+            if place == "open-unit":
+                lines = await self._desk.session.unit_text(arguments.get("file", ""))
+                dialog = TextDialog(unit, lines, place_of(lines, f"# {arguments.get('file', '')}"))
+            else:
+                lines = await self._desk.session.start_lines()
+                at = place_of(lines, arguments.get("line", ""))
+                dialog = TextDialog(f"Journal of this start of {unit}", lines, at)
+        except Exception as error:
+            await self._problem("Cannot be read", error)
+            return
+        if not lines:
+            await self._problem("Cannot be read", HostError("the journal has no line of this start any more"))
+            return
+        await self._ask(dialog)
+
     async def may_quit(self) -> bool:
         """Whether to leave although something is running."""
         view = self._desk.view
@@ -188,3 +209,9 @@ class Flows:
             return True
         agreed: bool | None = await self._ask(dialog)
         return bool(agreed)
+
+
+def place_of(lines: Sequence[str], words: str) -> int:
+    """The first line that holds these words, for evidence is quoted shortened; 0: none does."""
+    part = words.removesuffix("…").strip()
+    return next((at for at, line in enumerate(lines) if part and part in line), 0)

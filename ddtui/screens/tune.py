@@ -156,8 +156,11 @@ class TuneScreen(PanedScreen):
                 self.action_restart()
             case "burst":
                 self.console.act("burst")
-            case "open-log" | "logs":
-                self.console.act("logs")
+            case "open-log" | "open-unit":
+                self.console.look(step.action, step.arguments)
+            case "rebase":
+                if self.may("restart"):
+                    self.console.review()
             case "refresh":
                 self.action_refresh()
             case other:

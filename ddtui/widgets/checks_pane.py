@@ -14,13 +14,14 @@ from textual.widgets.option_list import Option
 from ddtui.actions import Where
 from ddtui.bindings import bindings
 from ddtui.messages import NextStepChosen
-from ddtui.tuning.model import Status, Verdict
+from ddtui.tuning.model import Layer, NextAction, Status, Verdict
 from ddtui.view import View
 from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.words import STATUS_LOOK
 
+OPENING = ("open-log", "open-unit")
 NO_BREAK = "\u00a0"  # keeps the words of a status on one line
 
 
@@ -83,6 +84,22 @@ class CheckList(Choices):
         else:
             self.action_expand()
 
+    def action_open_evidence(self) -> None:
+        if self.verdict is not None:
+            self.post_message(NextStepChosen(self.verdict, opening(self.verdict)))
+
+
+def opening(verdict: Verdict) -> NextAction:
+    """What opens the place that a verdict rests on: its own step, else its journal line, else the unit."""
+    offered = next((step for step in verdict.next if step.action in OPENING), None)
+    line = next((one for one in verdict.evidence if one.layer is Layer.JOURNAL and one.source), None)
+    if offered is not None:
+        return offered
+    if line is not None:
+        return NextAction("open-log", "open the line in the journal", {"line": line.text})
+    unit = next((one.source for one in verdict.evidence if one.layer is Layer.UNIT), "")
+    return NextAction("open-unit", "look at the unit", {"file": unit.rpartition(":")[0] or unit})
+
 
 class ChecksPane(Pane):
     """All verdicts, and how many of them are fine."""
@@ -129,12 +146,12 @@ def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
             lines += _indented(f"{evidence.layer}: {evidence.text}", width, "$muted", tail=source)
         if verdict.settle:
             lines += _indented(f"to settle it: {verdict.settle}", width, "$muted")
-        if verdict.next:
-            lines.append(
-                Content.assemble(
-                    "  ", ("↵ ", "$footer-key-foreground"), cut(verdict.next[0].label, width - 4)
+        for at, step in enumerate(verdict.next):
+            if at == 0 or step.action in OPENING:
+                key = "o" if at else "↵"
+                lines.append(
+                    Content.assemble("  ", (f"{key} ", "$footer-key-foreground"), cut(step.label, width - 4))
                 )
-            )
     return Content("\n").join(lines)
 
 

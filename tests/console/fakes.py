@@ -370,6 +370,18 @@ class FakeSession:
         while True:
             yield await self.lines.get()
 
+    async def unit_text(self, file: str) -> Sequence[str]:
+        self.calls.append(("unit_text", file))
+        return ["# /etc/systemd/system/sglang.service", "[Service]", f"# {file}", "ExecStart=[/usr/bin/x]"]
+
+    async def start_lines(self) -> Sequence[str]:
+        self.calls.append("start_lines")
+        return [
+            "12:00:00 server_args=…",
+            "12:00:01 Initialized draft runner. draft_window_size=2048",
+            "12:00:02 y",
+        ]
+
     async def plan(self, turns: Sequence[Turn]) -> Plan:
         self.calls.append(("plan", tuple(turns)))
         return make_plan(turns, **self.plan_changes)

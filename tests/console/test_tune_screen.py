@@ -15,11 +15,13 @@ from ddtui.screens.dialogs import Confirm, Problem
 from ddtui.screens.flag import FlagDialog
 from ddtui.screens.knob import KnobDialog
 from ddtui.screens.review import Review
+from ddtui.screens.text import TextDialog
 from ddtui.screens.tune import TuneScreen
-from ddtui.tuning.model import Op, Phase, Progress, Turn
+from ddtui.tuning.model import Evidence, Layer, NextAction, Op, Phase, Progress, Turn
 from ddtui.view import ServiceView
 from ddtui.widgets.change_panel import ChangePanel
 from ddtui.widgets.checks_pane import CheckList
+from ddtui.widgets.choices import Choices
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane_tabs import PaneRow
 
@@ -270,6 +272,44 @@ async def test_a_checks_next_step_turns_the_knob() -> None:
         await desk.until(lambda: desk.app.desk.view.turns == {"window": WINDOW})
         await desk.until(lambda: desk.tune.query_one(KnobTable).has_focus)
         assert desk.tune.query_one(KnobTable).knob == "window"
+
+
+async def test_o_opens_the_line_of_the_journal_that_a_check_rests_on() -> None:
+    runner = Evidence(Layer.JOURNAL, "Initialized draft runner. draft_window_size=2048…", "12:00:01")
+    async with console(size=(200, 60)) as desk:
+        first, *rest = desk.session.view.verdicts
+        desk.session.show(verdicts=(replace(first, evidence=(runner,)), *rest))
+        desk.tune.query_one(CheckList).focus()
+        await desk.press("o")
+        await desk.dialog(TextDialog)
+        lines = desk.app.screen.query_one(Choices)
+        assert lines.highlighted == 1
+        assert "draft_window_size=2048" in desk.text()
+        await desk.press("escape")
+        await desk.back_at(TuneScreen)
+
+
+async def test_o_opens_the_unit_at_its_file_where_no_line_stands_in_the_journal() -> None:
+    unit = Evidence(Layer.UNIT, "--speculative-ddtree-budget 8", "/etc/systemd/system/sglang.service:12")
+    async with console(size=(200, 60)) as desk:
+        first, *rest = desk.session.view.verdicts
+        desk.session.show(verdicts=(replace(first, evidence=(unit,)), *rest))
+        desk.tune.query_one(CheckList).focus()
+        await desk.press("o")
+        await desk.dialog(TextDialog)
+        assert ("unit_text", "/etc/systemd/system/sglang.service") in desk.session.calls
+        assert "ExecStart=[/usr/bin/x]" in desk.text()  # text of the host, never markup
+
+
+async def test_a_stale_drop_in_is_made_anew_by_its_checks_next_step() -> None:
+    async with console() as desk:
+        first, *rest = desk.session.view.verdicts
+        anew = NextAction("rebase", "make ddtui's drop-in anew")
+        desk.session.show(verdicts=(replace(first, next=(anew,)), *rest))
+        desk.tune.query_one(CheckList).focus()
+        await desk.press("enter")
+        await desk.dialog(Review)
+        assert ("plan", ()) in desk.session.calls
 
 
 async def test_evidence_opens_and_closes_with_space() -> None:

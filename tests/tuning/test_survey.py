@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, cast
 
@@ -221,3 +221,94 @@ async def test_a_repo_id_is_resolved_in_the_services_own_cache(ann: Tuning, test
     assert survey.drafter.value is not None, survey.drafter.problem
     assert survey.drafter.value.path == f"{snapshot}/config.json"
     assert "not running" in (survey.server.problem or "")
+
+
+async def test_a_config_of_5_megabytes_is_read_as_any_other(ann: Tuning, testhost: TestHost) -> None:
+    kept = testhost.exec("cat", DRAFTER).stdout
+    text = kept.decode().rstrip().removesuffix("}") + ', "notes": "' + "x" * 5_000_000 + '"}'
+    testhost.exec("tee", DRAFTER, stdin=text.encode())
+    try:
+        survey = await surveys.read(ann)
+    finally:
+        testhost.exec("tee", DRAFTER, stdin=kept)
+    assert survey.drafter.problem is None or "MB" in survey.drafter.problem
+    assert set(problems(survey)) <= {Layer.DRAFTER}
+
+
+async def test_a_config_that_this_user_may_not_read_is_said_with_its_path(
+    ann: Tuning, testhost: TestHost
+) -> None:
+    testhost.exec("chmod", "600", DRAFTER)
+    try:
+        found = problems(await surveys.read(ann))
+    finally:
+        testhost.exec("chmod", "644", DRAFTER)
+    assert set(found) == {Layer.DRAFTER}
+    assert DRAFTER in found[Layer.DRAFTER] and "Permission denied" in found[Layer.DRAFTER]
+
+
+EXTRA = f"/run/systemd/system/{UNIT}.d/90-broken.conf"
+START = "/usr/bin/python3 -m sglang.launch_server --model-path /opt/models/Kimi-K2.6 --tp-size 8"
+
+
+@pytest.fixture
+def extra(testhost: TestHost) -> Iterator[Callable[[str], None]]:
+    """More of the unit for one test; the server is started with it, and as before after it."""
+
+    def write(text: str) -> None:
+        testhost.exec("tee", EXTRA, stdin=f"[Service]\n{text}\n".encode())
+        testhost.exec("systemctl", "daemon-reload")
+        testhost.exec("systemctl", "restart", UNIT)
+
+    yield write
+    testhost.exec("rm", "-f", EXTRA)
+    testhost.exec("systemctl", "daemon-reload")
+    testhost.exec("systemctl", "restart", UNIT)
+
+
+async def test_a_server_behind_a_key_says_that_it_wants_one_and_the_rest_is_read(
+    ann: Tuning, extra: Callable[[str], None]
+) -> None:
+    extra(f"ExecStart=\nExecStart={START} --api-key hunter2hunter2 --port 30000")
+    await ready(ann)
+    survey = await surveys.read(ann)
+    found = problems(survey)
+    assert "key" in found[Layer.SERVER], found
+    assert not {Layer.UNIT, Layer.PROCESS, Layer.ENGINE, Layer.JOURNAL} & set(found), found
+    assert "hunter2" not in repr(verdicts.judge(survey, ann.profile)) + repr(survey.journal)
+
+
+async def test_a_server_that_is_down_leaves_the_layers_on_disk(ann: Tuning, testhost: TestHost) -> None:
+    testhost.exec("systemctl", "stop", UNIT)
+    try:
+        found = problems(await surveys.read(ann))
+    finally:
+        testhost.exec("systemctl", "start", UNIT)
+    assert {Layer.PROCESS, Layer.SERVER} <= set(found) <= {Layer.PROCESS, Layer.SERVER, Layer.JOURNAL}
+    assert "not running" in found[Layer.SERVER]
+
+
+async def test_another_server_on_the_services_port_is_not_taken_for_it(
+    ann: Tuning, testhost: TestHost, extra: Callable[[str], None]
+) -> None:
+    extra(f"ExecStart=\nExecStart={START} --port 30001")
+    testhost.exec("cp", "-a", "/opt/models/Kimi-K2.6", "/opt/models/other")
+    other = START.replace("Kimi-K2.6", "other").split()
+    testhost.exec(
+        "systemd-run",
+        "--unit=other-server",
+        "--setenv=PYTHONPATH=/opt/sglang",
+        "--setenv=SGLANG_STANDIN_LOAD_SECONDS=0.1",
+        *other,
+        "--port",
+        "30000",
+    )
+    service = ann.profile.service.model_copy(update={"port": 30000})
+    ctx = replace(ann, profile=ann.profile.model_copy(update={"service": service}))
+    try:
+        await ready(ann)
+        found = problems(await surveys.read(ctx))
+    finally:
+        testhost.exec("systemctl", "kill", "-s", "KILL", "other-server")
+    assert "another server answers on port 30000" in found[Layer.SERVER], found
+    assert not {Layer.UNIT, Layer.PROCESS, Layer.ENGINE} & set(found), found
