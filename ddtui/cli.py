@@ -83,6 +83,11 @@ def build_parser() -> argparse.ArgumentParser:
         "profile", metavar="PROFILE", nargs="?", help="a profile's name or path; without: pick one"
     )
     sub.add_argument("--read-only", action="store_true", help="look, never change")
+    sub.add_argument(
+        "--plain",
+        action="store_true",
+        help="one line of text per event: for screen readers, dumb terminals and files",
+    )
 
     sub = command("demo", "the same on the embedded demo host: `ddtui demo [COMMAND …]`", profile=False)
     sub.add_argument("rest", metavar="COMMAND …", nargs=argparse.REMAINDER, help="without: the console")
@@ -122,6 +127,21 @@ def build_parser() -> argparse.ArgumentParser:
     )
     sub.add_argument("--endpoint", choices=["generate", "completions", "chat"], help="which API to load")
     sub.add_argument("--seed", type=int, default=0, help="which prompts")
+    sub.add_argument(
+        "--check-output",
+        nargs="?",
+        const="after",
+        choices=["after", "only"],
+        help="check what is generated too: greedy answers to the coding tasks, compared with a reference "
+        "step, and the tasks' tests in a sandbox; after the bursts, or only that",
+    )
+    sub.add_argument(
+        "--reference",
+        type=int,
+        metavar="STEP",
+        help="compare outputs with this step's (default: one without speculative decoding, or the oldest)",
+    )
+    sub.add_argument("--no-tests", action="store_true", help="do not run the coding tasks' tests")
     sub.add_argument("--note", default="", help="a note that is kept with the burst")
     sub.add_argument("--yes", action="store_true", help="on a production profile: do not ask")
     json(sub)
@@ -136,6 +156,11 @@ def build_parser() -> argparse.ArgumentParser:
         sub.add_argument("--max-seconds", type=float, metavar="S", help="time limit per cell")
         sub.add_argument("--seed", type=int, default=0, help="which prompts")
         sub.add_argument("--yes", action="store_true", help="do not ask")
+        sub.add_argument(
+            "--no-check",
+            action="store_true",
+            help="do not check the winner's output before it is left in force",
+        )
 
     sub = command("ab", "quick A/B: measure, apply B, measure, decide, leave the winner or put A back")
     turns(sub)
@@ -291,11 +316,29 @@ def build_parser() -> argparse.ArgumentParser:
         "--allow-changes", action="store_true", help="changes and restarts too (default: look, never change)"
     )
 
+    sub = command("config", "the settings: where they are, what is in force, what is wrong", profile=False)
+    sub.add_argument("--write", action="store_true", help="make the commented file, every default in it")
+    sub.add_argument("--edit", action="store_true", help="open the file in $VISUAL or $EDITOR, then check it")
+    json(sub)
+
+    sub = command("completion", "completions for your shell, to be sourced", profile=False)
+    sub.add_argument("shell", choices=["bash", "zsh", "fish"])
+
+    sub = command("help", "a topic in a few words; without one: the topics", profile=False)
+    sub.add_argument("topic", nargs="?", metavar="TOPIC", help="keys, verdicts, exit-codes, profiles, …")
+
     sub = command("profiles", "list, make or validate profiles", profile=False)
     sub.add_argument("action", nargs="?", choices=["list", "new", "validate"], default="list")
     sub.add_argument(
         "names", nargs="*", metavar="NAME", help="for new: its name; for validate: names or paths"
     )
+    new = sub.add_argument_group("new: look on a host, and write what is found there")
+    new.add_argument("--host", help="a name, an address, a Host of ~/.ssh/config, or local; user@host:port")
+    new.add_argument("--unit", help="the unit that runs SGLang, where there are several")
+    new.add_argument("--identity-file", metavar="FILE", help="the SSH key to use")
+    new.add_argument("--known-hosts", metavar="FILE", help="instead of ~/.ssh/known_hosts")
+    new.add_argument("--ssh-config", metavar="FILE", help="instead of ~/.ssh/config")
+    new.add_argument("--production", action="store_true", help="mark it as production")
     json(sub)
     return parser
 
@@ -310,19 +353,22 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
 
     Every expected failure ends as one sentence on stderr and an exit code (see `--help`).
     """
-    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")) or argv[0] == "--read-only":
+    on_console = ("--read-only", "--plain")
+    if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")) or argv[0] in on_console:
         argv = ["console", *argv]
     if argv[0] == "console" and len(argv) > 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
         _refuse_mistyped(argv[1])
-    args = build_parser().parse_args(_with_flags_as_values(argv))
+    parser = build_parser()
+    args = parser.parse_args(_with_flags_as_values(argv))
     if args.command is None:
-        args = build_parser().parse_args(["console"])
+        args = parser.parse_args(["console"])
     try:
         if args.command == "demo":
             from ddtui.commands import demo
 
             return demo.run(args.rest, run)
         args.load = load or _load
+        args.parser = parser
         module = importlib.import_module(f"ddtui.commands.{args.command}")
         code: int = module.run(args)
         return code

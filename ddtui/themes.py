@@ -89,6 +89,13 @@ LIGHT = Theme(
 THEMES = (DARK, LIGHT)
 
 
+def names() -> list[str]:
+    """Every theme that the console can have: ddtui's own, then Textual's."""
+    from textual.theme import BUILTIN_THEMES
+
+    return list(dict.fromkeys([*(theme.name for theme in THEMES), *BUILTIN_THEMES]))
+
+
 def variable_defaults(theme: Theme) -> dict[str, str]:
     """ddtui's own variables for a theme that does not know them."""
     foreground = theme.foreground or ("#d0d0d0" if theme.dark else "#202020")

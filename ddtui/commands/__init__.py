@@ -4,6 +4,7 @@ COMMANDS = frozenset(
     [
         "console", "demo", "check", "plan", "apply", "rollback", "bench", "ab", "sweep", "calibrate",
         "compare", "report", "logs", "history", "inspect", "doctor", "profiles", "serve",
+        "config", "completion", "help",
     ]
 )  # fmt: skip
 

@@ -10,6 +10,7 @@ USAGE, UNREACHABLE, NOT_PERMITTED, FAILED = 2, 3, 4, 1
 # the first match counts, a class before those it derives from
 CODES: tuple[tuple[str, str, int], ...] = (
     ("ddtui.profile", "ProfileError", USAGE),
+    ("ddtui.settings", "SettingsError", USAGE),
     ("ddtui.commands.failure", "InputError", USAGE),
     ("ddtui.tuning.plan", "PlanError", USAGE),
     ("ddtui.bench.target", "BenchError", USAGE),
