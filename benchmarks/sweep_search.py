@@ -29,7 +29,7 @@ from ddtui.demo.standin.sglang import performance as model
 from ddtui.tuning import experiments
 from ddtui.tuning.ledger import Ledger
 from ddtui.tuning.model import Progress
-from ddtui.tuning.rig import Put
+from ddtui.tuning.rig import Checked, Put
 
 CELLS = tuple(Cell(c, context) for c in (1, 8, 32) for context in (1024, 8192))
 GRID = {"budget": ("4", "8", "16", "32"), "topk": ("1", "2", "4", "8"), "window": ("off", "2048")}
@@ -85,6 +85,9 @@ class SimulatedRig:
 
     def side(self, trial: Trial) -> Side:
         return Side(trial.stage, dict(trial.setting), {})
+
+    async def check(self, tell: object, *, reference: bool = False) -> Checked:
+        return Checked()
 
     def judge(self, trial: Trial, reference: Trial | None) -> str:
         return ""

@@ -7,8 +7,10 @@ cache does no harm here, since no time is measured.
 from __future__ import annotations
 
 import asyncio
+import math
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ddtui.bench import jobs, load, quality, sandbox
@@ -17,10 +19,12 @@ from ddtui.bench.model import ApiKind, BurstSpec, Cell, Outcome, RequestRecord
 from ddtui.bench.quality import Output, Quality
 from ddtui.bench.target import BenchError, Target
 from ddtui.bench.tasks import Task, coding_tasks
+from ddtui.engine.api import Api, ApiError
 
 ANSWER = 768  # tokens at most
 AT_ONCE = 4
 SECONDS = 600.0
+MOST_MARGINS = 24  # differences that are looked into: with more of them the output is different anyway
 
 
 async def check(
@@ -41,6 +45,8 @@ async def check(
     asked = list(tasks if tasks is not None else coding_tasks())
     tell = on_progress or (lambda text, part: None)
     outputs = await _answers(target, asked, endpoint, output, tell)
+    if endpoint == "generate":
+        reference = await _with_margins(target, asked, reference, outputs)
     tests: dict[str, bool] | None = None
     alone = await asyncio.to_thread(sandbox.find) if run_tests else None
     if alone is not None:
@@ -60,6 +66,32 @@ async def check(
         simulated=target.simulated,
     )
     return judged, outputs
+
+
+async def _with_margins(
+    target: Target, asked: Sequence[Task], reference: Sequence[Output], outputs: Sequence[Output]
+) -> list[Output]:
+    """The reference with its margin at each first difference, as far as the server tells them.
+
+    The margin is the target model's own, given what stands before: the server that is tested can be asked.
+    """
+    by_name, given = {task.name: task for task in asked}, {one.prompt: one for one in reference}
+    found = [quality.divergence(given[one.prompt], one) for one in outputs if one.prompt in given]
+    api = Api(target.endpoint, target.api_key)
+    try:
+        for at in [one for one in found if one is not None and one.in_tokens][:MOST_MARGINS]:
+            before = (await api.tokenize(_text(by_name[at.prompt]))).ids
+            same = given[at.prompt].ids[: at.position]
+            margin = await api.margin([*before, *same])
+            if margin is None:
+                break
+            known = (math.inf,) * at.position + (margin,)
+            given[at.prompt] = replace(given[at.prompt], margins=known)
+    except (ApiError, TimeoutError):
+        pass  # what is known is known
+    finally:
+        await api.close()
+    return list(given.values())
 
 
 async def _answers(
@@ -100,4 +132,8 @@ async def _answers(
 
 
 def _piece(task: Task, endpoint: ApiKind) -> str:
-    return as_json_text(task.prompt if endpoint == "chat" else f"{task.prompt}\nAnswer:\n```python\n")
+    return as_json_text(task.prompt if endpoint == "chat" else _text(task))
+
+
+def _text(task: Task) -> str:
+    return f"{task.prompt}\nAnswer:\n```python\n"

@@ -63,6 +63,7 @@ class ExperimentPlan:
     requests: int | None = None  # per cell; None: the least that make a result
     seed: int = 0
     finish: Finish = "best"
+    check: bool = True  # a winner's whole output is checked before it is left in force
     objective: Objective = "throughput"
     trials: int | None = None  # for `model` and `calibrate`: how many
     skipped: tuple[tuple[Setting, str], ...] = ()  # known beforehand to be refused, and why

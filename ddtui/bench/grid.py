@@ -5,6 +5,7 @@ concurrency: [1, 8, 32]
 context: [1k, 8k]
 order: halving     # or grid, model
 finish: best       # or first, stay
+check: true        # the winner's whole output, before it is left in force
 
 `settings`, a list of mappings, stands in place of `grid` where not every combination is wanted; of a knob
 that a setting does not name, the value that the host was found with is taken.
@@ -83,6 +84,7 @@ class _File(BaseModel):
     order: Literal["grid", "halving", "model"] = "grid"
     trials: int | None = Field(default=None, gt=0)
     finish: Literal["best", "first", "stay"] = "best"
+    check: bool = True
     objective: Literal["throughput", "per-user"] = "throughput"
     why: str = ""
 
@@ -133,6 +135,7 @@ def read(text: str, name: str, bench: Bench) -> ExperimentPlan:
         requests=file.requests,
         seed=file.seed,
         finish=file.finish,
+        check=file.check,
         objective=file.objective,
         trials=file.trials,
         why=file.why,

@@ -22,7 +22,8 @@ from ddtui.commands.output import emit_json, note
 from ddtui.host.base import Endpoint, NotPermitted
 from ddtui.profile import Bench, Profile
 from ddtui.store.history import History
-from ddtui.tuning import steps, verdicts
+from ddtui.store.model import Step
+from ddtui.tuning import output_check, steps, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.words import clock, number, parse_count, tokens
@@ -44,17 +45,20 @@ async def _on_url(args: argparse.Namespace) -> int:
     endpoint = _endpoint(args.url)
     most = max(_counts(args.concurrency) or Bench().concurrency)  # who names a URL decides alone
     target = Target(endpoint, api_key=os.environ.get(API_KEY), max_concurrency=most)
-    history = History.open()
+    history, name = History.open(), f"{endpoint.host}:{endpoint.port}"
     try:
-        return await _measure(
-            args,
-            _spec(args, Bench()),
-            target,
-            None,
-            lambda burst: history.save_burst(
-                f"{endpoint.host}:{endpoint.port}", "", kept.to_plain(burst), note=args.note
-            ),
-        )
+        code = 0
+        if args.check_output != "only":
+            code = await _measure(
+                args,
+                _spec(args, Bench()),
+                target,
+                None,
+                lambda burst: history.save_burst(name, "", kept.to_plain(burst), note=args.note),
+            )
+        if args.check_output and code in (0, 1):
+            code = max(code, await _check(args, target, history, name, "", None))
+        return code
     finally:
         history.close()
 
@@ -71,8 +75,44 @@ async def _on_profile(args: argparse.Namespace) -> int:
             if history is not None:
                 history.save_burst(ctx.host.name, ctx.unit, kept.to_plain(burst), note=args.note)
 
-        spec = _spec(args, ctx.profile.bench)
-        return await _measure(args, spec, target, step.number if step else None, keep)
+        code = 0
+        if args.check_output != "only":
+            spec = _spec(args, ctx.profile.bench)
+            code = await _measure(args, spec, target, step.number if step else None, keep)
+        if args.check_output and code in (0, 1):
+            code = max(code, await _check(args, target, history, ctx.host.name, ctx.unit, step))
+        return code
+
+
+async def _check(
+    args: argparse.Namespace, target: Target, history: History | None, host: str, unit: str, step: Step | None
+) -> int:
+    """The output check; 1: the output is wrong."""
+    line = StatusLine()
+    try:
+        judged = await output_check.check(
+            target,
+            history,
+            host,
+            unit,
+            step,
+            reference=args.reference,
+            run_tests=not args.no_tests,
+            on_progress=lambda text, part: line.show(f"output check {part:4.0%}  {text}"),
+        )
+    finally:
+        line.end()
+    if args.json or not sys.stdout.isatty():
+        emit_json("bench-check", {"step": step.number if step else None, "check": judged})
+    else:
+        simulated = "  SIMULATED" if judged.simulated else ""
+        beside = f" (reference: step {judged.reference})" if judged.reference is not None else ""
+        print(f"output {'WRONG' if judged.wrong else judged.verdict}: {judged.text}{beside}{simulated}")
+        if judged.failed_tasks:
+            print(f"    tests fail in: {', '.join(judged.failed_tasks)}")
+        if judged.sandbox:
+            print(f"    sandbox: {judged.sandbox}")
+    return 1 if judged.wrong else 0
 
 
 async def _allowed(profile: Profile, args: argparse.Namespace) -> None:
@@ -156,7 +196,7 @@ async def _measure(
                         for line in _lines(point):
                             print(line, flush=True)
                     shown += 1
-                bar.show(last)
+                bar.of(last)
     finally:
         bar.end()
         with suppress(NotImplementedError):
@@ -216,15 +256,34 @@ def _value(estimate: Estimate | None) -> str:
     return number(estimate.value) if estimate else "–"
 
 
-class _Bar:
-    """On a terminal a line that is drawn over; elsewhere a line for each new cell."""
+class StatusLine:
+    """On a terminal a line on stderr that is drawn over; elsewhere nothing."""
 
     def __init__(self) -> None:
         self._live = sys.stderr.isatty()
         self._drawn = False
+
+    def show(self, text: str) -> None:
+        if self._live:
+            sys.stderr.write("\r\x1b[2K" + text)
+            sys.stderr.flush()
+            self._drawn = True
+
+    def end(self) -> None:
+        if self._drawn:
+            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.flush()
+            self._drawn = False
+
+
+class _Bar(StatusLine):
+    """A burst's progress; where no line can be drawn over, a line for each new cell."""
+
+    def __init__(self) -> None:
+        super().__init__()
         self._told = ""
 
-    def show(self, burst: Burst) -> None:
+    def of(self, burst: Burst) -> None:
         if burst.cell is None:
             return
         what = f"C={burst.cell.concurrency} ctx={tokens(burst.cell.context)}"
@@ -241,12 +300,4 @@ class _Bar:
         if running is not None and running.output_rate is not None:
             parts.append(f"{number(running.output_rate.value)} tok/s")
         parts.append(burst.text)
-        sys.stderr.write("\r\x1b[2K" + "  ".join(parts))
-        sys.stderr.flush()
-        self._drawn = True
-
-    def end(self) -> None:
-        if self._drawn:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-            self._drawn = False
+        self.show("  ".join(parts))

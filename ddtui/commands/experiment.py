@@ -254,5 +254,6 @@ def plan_of(args: argparse.Namespace, bench: Bench, order: Order, **words: objec
     return ExperimentPlan(
         cells=asked_cells(args, bench),
         order=order,
+        check=not args.no_check,
         **{**load_words(args, bench), **words},  # type: ignore[arg-type]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -207,6 +208,18 @@ def generated(answer: Any) -> Generated:
         accept_histogram=tuple(int(n) for n in _numbers(histogram)) if histogram is not None else None,
         meta=meta,
     )
+
+
+def margin(body: bytes) -> float | None:
+    """Nats between the two likeliest first tokens: `meta_info.output_top_logprobs`, for each token a list of
+    [logprob, id, text], the best first. None: it is not in this answer of /generate.
+    """
+    try:
+        meta = json.loads(body)["meta_info"]
+        best, second = sorted((float(one[0]) for one in meta["output_top_logprobs"][0]), reverse=True)[:2]
+    except (ValueError, KeyError, IndexError, TypeError):
+        return None
+    return best - second
 
 
 def tokens(answer: Any) -> Tokens:

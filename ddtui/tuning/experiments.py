@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ddtui.bench import burst as bursts
 from ddtui.bench import experiment, ranking, search, sides
@@ -144,8 +145,7 @@ class _Running:
                 async with asyncio.TaskGroup() as group:
                     for rig in self._rigs:
                         group.create_task(self._trials(rig))
-                outcome = self._decide()
-                left = await self._leave(outcome)
+                left = await self._settled()
             except ExceptionGroup as problems:
                 raise problems.exceptions[0] from None
             self._ledger.save(ledgers.DONE, outcome=left.text, left=left.left_text)
@@ -226,6 +226,8 @@ class _Running:
         wrong = rig.judge(trial, reference)
         self._ledger.put(replace(trial, state=TrialState.MEASURED, text=wrong, wrong=wrong))
         self._publish()
+        if reference is None and not wrong and self._checks:
+            await rig.check(partial(self._tell, rig), reference=True)
 
     async def _put(self, rig: Rig, trial: Trial, *, fresh: bool) -> Trial:
         self._do(rig, trial=trial, text=f"{experiment.name(trial.setting)}: putting it in force", burst=None)
@@ -279,6 +281,29 @@ class _Running:
         return self._ledger.put(trial)
 
     # the end
+
+    @property
+    def _checks(self) -> bool:
+        return self._ledger.plan.check and self._ledger.plan.finish == "best"
+
+    async def _settled(self) -> Outcome:
+        """The decision, left in force. A winner whose output turns out wrong loses to the next one."""
+        while True:
+            decided = self._decide()
+            left = await self._leave(decided)
+            rig = self._rigs[0]
+            won = [trial for trial in self._ledger.trials if decided.left and trial.setting == decided.left]
+            if not won or not self._checks:
+                return left
+            found = await rig.check(partial(self._tell, rig))
+            if not found.wrong:
+                return replace(left, left_text=f"{left.left_text}; output: {found.text}")
+            for trial in won:
+                self._ledger.put(replace(trial, wrong=found.wrong, text=found.wrong))
+            self._publish()
+
+    def _tell(self, rig: Rig, text: str) -> None:
+        self._do(rig, burst=None, text=text)
 
     def _decide(self) -> Outcome:
         plan = self._ledger.plan

@@ -10,7 +10,7 @@ Commands, beside those of changes and bursts: `cat -- /proc/sys/kernel/random/bo
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -20,10 +20,12 @@ from ddtui.bench import kept, quality, samples, sides
 from ddtui.bench.compare import Run, Side
 from ddtui.bench.experiment import OFF, ON, ExperimentPlan, Setting, Trial, TrialState
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell
+from ddtui.bench.target import BenchError
+from ddtui.engine.api import ApiError
 from ddtui.host.base import HostError
 from ddtui.store import runs as stored
 from ddtui.store.history import History
-from ddtui.tuning import change, lock, place, plan, record, rollback, steps, verdicts
+from ddtui.tuning import change, lock, output_check, place, plan, record, rollback, steps, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.context import Tuning
@@ -51,6 +53,14 @@ class Put:
     text: str = ""
     step: int | None = None
     ready_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What the output check found. `wrong`: why such a setting must not win; empty: it may."""
+
+    text: str = ""
+    wrong: str = ""
 
 
 class Rig(Protocol):
@@ -90,7 +100,13 @@ class Rig(Protocol):
         ...
 
     def judge(self, trial: Trial, reference: Trial | None) -> str:
-        """Why the output of a measured trial is wrong; empty if it is not."""
+        """Why the output of a measured trial is wrong, by what its bursts wrote; empty if it is not."""
+        ...
+
+    async def check(self, tell: Callable[[str], None], *, reference: bool = False) -> Checked:
+        """The whole output check of the setting in force. `reference`: only if there is none to compare with
+        yet.
+        """
         ...
 
 
@@ -252,6 +268,28 @@ class HostRig:
                 self.ctx.host.name, self.ctx.unit, trial.step, {**_plain(judged), "of": "burst"}
             )
         return judged.text if judged.verdict is quality.Verdict.GARBAGE else ""
+
+    async def check(self, tell: Callable[[str], None], *, reference: bool = False) -> Checked:
+        """As the protocol says. A check that cannot be made is said, and is no verdict."""
+        host, unit = self.ctx.host.name, self.ctx.unit
+        survey = await self._look()
+        step = steps.keep(self.ctx, survey, verdicts.judge(survey, self.ctx.profile))
+        wanted = output_check.target_of(step)
+        if reference and output_check.has_reference(self._history, host, unit, wanted):
+            return Checked()
+        target = await aim(self.ctx, survey)
+        try:
+            judged = await output_check.check(
+                target,
+                self._history,
+                host,
+                unit,
+                step,
+                on_progress=lambda text, part: tell(f"checking the output: {part:.0%}, {text}"),
+            )
+        except (BenchError, ApiError) as problem:
+            return Checked(f"the output could not be checked: {problem}")
+        return Checked(judged.text, judged.text if judged.wrong else "")
 
     def _raw(self, trial: Trial | None, cell: Cell) -> str:
         if trial is None or cell not in trial.runs:

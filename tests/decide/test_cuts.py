@@ -59,7 +59,7 @@ def profile_file(testhost: TestHost, tmp_path: Path) -> Path:
 
 def console(file: Path, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "ddtui", "sweep", str(file), *words],
+        [sys.executable, "-m", "ddtui", "sweep", str(file), "--no-check", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -21,6 +21,7 @@ from ddtui.store.history import History
 from ddtui.tuning import experiments
 from ddtui.tuning.experiments import ExperimentState
 from ddtui.tuning.ledger import Ledger
+from ddtui.tuning.rig import Checked
 
 simulated = load("sweep_search")
 CELLS = (Cell(1, 1024), Cell(8, 1024))
@@ -259,6 +260,47 @@ def test_the_forecast_counts_what_a_sweep_asks() -> None:
     assert len(halving) == 32 + 8 + 3
     ab = search.longest(ExperimentPlan((SETTINGS[0],), CELLS, Order.ABBA))
     assert [ask.stage for ask in ab] == ["A", "B", "B", "A"]
+
+
+class Corrupt(simulated.SimulatedRig):  # type: ignore[misc, name-defined]
+    """A rig on which settings have wrong output that only the whole check sees."""
+
+    def __init__(self, wrong: set[Setting]) -> None:
+        super().__init__(1)
+        self.bad, self.stands, self.checked = wrong, (), []
+
+    async def put(self, setting: Setting, *, fresh: bool) -> Any:
+        async for one in super().put(setting, fresh=fresh):
+            yield one
+        self.stands = setting
+
+    async def check(self, tell: Any, *, reference: bool = False) -> Checked:
+        self.checked.append((self.stands, reference))
+        return Checked("garbage", "garbage") if self.stands in self.bad and not reference else Checked("fine")
+
+
+def test_a_winner_whose_output_turns_out_wrong_loses_to_the_next() -> None:
+    first = ended(ledger(replace(PLAN, finish="best")), Corrupt(set())).outcome
+    assert first and first.left and first.left_text.endswith("output: fine")
+    rig = Corrupt({first.left})
+    second = ended(ledger(replace(PLAN, finish="best")), rig)
+    assert second.outcome and second.outcome.left not in ((), None, first.left)
+    assert rig.stands == second.outcome.left
+    assert [trial.wrong for trial in second.trials if trial.setting == first.left] == ["garbage"]
+    assert rig.checked[0][1], "the first trial gives outputs to compare with"
+
+
+def test_where_every_output_is_wrong_the_first_setting_is_put_back() -> None:
+    rig = Corrupt(set(SETTINGS))
+    outcome = ended(ledger(replace(PLAN, finish="best")), rig).outcome
+    assert outcome and not outcome.left and rig.stands == ()
+
+
+def test_no_output_is_checked_where_that_was_asked_or_nothing_is_left_by_merit() -> None:
+    for plan in (replace(PLAN, finish="best", check=False), replace(PLAN, finish="first")):
+        rig = Corrupt(set(SETTINGS))
+        ended(ledger(plan), rig)
+        assert rig.checked == []
 
 
 class Flaky(simulated.SimulatedRig):  # type: ignore[misc, name-defined]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ddtui import cli
+from ddtui.bench import check_output
 from ddtui.demo import launch
 from ddtui.profile import Profile
 from ddtui.store import series, sweeps
@@ -27,6 +29,13 @@ LOAD = (
     "15",
     "--yes",
 )
+
+
+@pytest.fixture(autouse=True)
+def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The output check with three of its tasks: it is the way through that is tested here."""
+    few = check_output.coding_tasks()[:3]
+    monkeypatch.setattr(check_output, "coding_tasks", lambda: few)
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +62,7 @@ def test_a_small_sweep_measures_every_setting_and_leaves_the_best(
     assert isinstance(skipped, list) and len(skipped) == 2 and "at most 64" in skipped[0]["why"]
     assert end["left"] == ranking[0]["setting"]
     assert "is in force" in str(end["left_text"])
+    assert re.search(r"; output: (no garbage|all 3 outputs|\d of 3)", str(end["left_text"])), end["left_text"]
 
     steps = [str(trial["step"]) for trial in trials]
     code, compared = run(demo, capsys, "compare", *steps)
@@ -103,3 +113,16 @@ def test_without_yes_nothing_runs_where_nobody_can_confirm(
     assert "restart" in said and "--yes" in said
     assert cli.run(["sweep", "demo", "--grid", "budget=4,8", "--forecast"], lambda name: demo) == 0
     assert "2 trials" in capsys.readouterr().out
+
+
+def test_the_output_of_what_is_in_force_is_checked_and_kept(
+    demo: Profile, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, end = run(demo, capsys, "bench", "demo", "--check-output", "only", "--yes")
+    assert code == 0 and end["schema"] == "ddtui/bench-check/1"
+    judged = end["check"]
+    assert isinstance(judged, dict) and judged["prompts"] == 3 and judged["tests_run"] in (3, None)
+    history = History.open()
+    (newest, *_) = history.quality(demo.connection.host, demo.service.unit, step=int(str(end["step"])))
+    history.close()
+    assert newest["of"] == "check" and newest["text"] == judged["text"]
