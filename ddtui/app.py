@@ -18,8 +18,9 @@ from textual.driver import Driver
 from textual.screen import Screen
 from textual.worker import Worker, WorkerState
 
-from ddtui import leaving, themes
+from ddtui import alerts, leaving, themes
 from ddtui.actions import BY_ID, Where
+from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
 from ddtui.profile import Profile
@@ -30,6 +31,7 @@ from ddtui.screens.palette import Actions
 from ddtui.screens.pick import Offer, PickScreen
 from ddtui.screens.trials import EXPERIMENT, TrialFlows
 from ddtui.session import Session
+from ddtui.settings import Settings
 from ddtui.view import ChangeKind, View
 
 if TYPE_CHECKING:
@@ -60,7 +62,9 @@ class DdtuiApp(App[int]):
         load_profile: Callable[[str], Profile] | None = None,
         now: Callable[[], float] = time.time,
         keymap: Mapping[str, str] | None = None,
+        settings: Settings | None = None,
     ) -> None:
+        self.settings = settings or Settings()
         super().__init__()
         self._open_session = open_session
         self._offers, self._load_profile = offers, load_profile
@@ -69,7 +73,8 @@ class DdtuiApp(App[int]):
         self._cut: str | None = None  # the cut change that was asked about
         for theme in themes.THEMES:
             self.register_theme(theme)
-        self.theme = themes.DARK.name
+        self.theme = self.settings.theme
+        keymap = {**self.settings.keys, **(keymap or {})}
         if keymap:
             self.set_keymap(checked(keymap))
         if profile is not None:
@@ -78,7 +83,7 @@ class DdtuiApp(App[int]):
     # set-up
 
     def _set_up(self, profile: Profile) -> None:
-        desk = self._desk = Desk(profile, now=self._now)
+        desk = self._desk = Desk(profile, now=self._now, keep_lines=self.settings.journal_lines)
         desk.changed = self._view_changed
         desk.happened = self._event
         self.flows = Flows(desk, self.ask, self.spawn)
@@ -110,6 +115,8 @@ class DdtuiApp(App[int]):
         driver = super()._build_driver(headless, inline, mouse, size)
         if hasattr(driver, "_file"):  # drivers of real terminals
             driver._file = leaving.Forgiving(driver._file)
+            if self.settings.ascii:
+                driver._file = InAscii(driver._file)
         return driver
 
     def get_default_screen(self) -> Screen[Any]:
@@ -204,7 +211,13 @@ class DdtuiApp(App[int]):
     def _event(self, event: Event) -> None:
         log.info("%s: %s", event.title, event.text)
         timeout = 10 if event.severity == "error" else 5
-        self.notify(event.text, title=event.title, severity=event.severity, timeout=timeout, markup=False)
+        wish = self.settings.notify
+        if alerts.wanted(wish.toast, event):
+            self.notify(event.text, title=event.title, severity=event.severity, timeout=timeout, markup=False)
+        if event.alert and alerts.wanted(wish.bell, event):
+            self.bell()
+        if event.alert and alerts.wanted(wish.osc9, event) and self._driver is not None:
+            self._driver.write(alerts.osc9(f"{self.title}: {event.title}: {event.text}"))
 
     # actions of everywhere
 
@@ -248,6 +261,10 @@ class DdtuiApp(App[int]):
     def action_burst(self) -> None:
         if self._may("burst"):
             self.spawn("edit", self.flows.burst(), exclusive=True)
+
+    def action_check_output(self) -> None:
+        if self._may("check-output"):
+            self.spawn("edit", self.flows.check_output(), exclusive=True)
 
     def action_stop(self) -> None:
         if not self._may("stop"):

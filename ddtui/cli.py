@@ -29,7 +29,7 @@ class _Commands(argparse.RawDescriptionHelpFormatter):
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog)
-        self._action_max_length = 13
+        self._action_max_length = 14
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -49,6 +49,7 @@ class Event:
     title: str
     text: str
     at: float
+    alert: bool = False  # worth hearing of away from the screen: a burst or change ended, the link was lost
 
 
 class Desk:
@@ -105,9 +106,16 @@ class Desk:
             self.view = view
             self.changed(view)
 
-    def tell(self, severity: Literal["information", "warning", "error"], title: str, text: str) -> None:
+    def tell(
+        self,
+        severity: Literal["information", "warning", "error"],
+        title: str,
+        text: str,
+        *,
+        alert: bool = False,
+    ) -> None:
         """An event: kept, and told; the same one again and again is told once in a while."""
-        event = Event(severity, title, text, self.now())
+        event = Event(severity, title, text, self.now(), alert)
         again = any(
             (title, text) == (other.title, other.text) and event.at - other.at < QUIET
             for other in self.events
@@ -127,14 +135,15 @@ class Desk:
             LinkState.RETRYING,
         ):
             self.mark("link lost")
-            self.tell("warning", "link lost", tune.link.message or "reconnecting by itself; nothing is lost")
+            text = tune.link.message or "reconnecting by itself; nothing is lost"
+            self.tell("warning", "link lost", text, alert=True)
         elif (
             before.surveyed
             and before.link.state is not LinkState.CONNECTED
             and tune.link.state is LinkState.CONNECTED
         ):
             self.mark("link is back")
-            self.tell("information", "link", "the link is back")
+            self.tell("information", "link", "the link is back", alert=True)
         for notice in tune.notices[self._seen_notices :]:
             self.tell("information", "host", notice)
         self._seen_notices = len(tune.notices)
@@ -249,7 +258,8 @@ class Desk:
             self.publish(replace(self.view, change=done, turns=turns))
             self.mark(f"{kind} {title}: {progress.phase}".replace("  ", " "))
             severity: Literal["information", "warning", "error"] = "information" if good else "error"
-            self.tell(severity, f"{kind} {title}".strip(), progress.failure or progress.phase.value)
+            text = progress.failure or progress.phase.value
+            self.tell(severity, f"{kind} {title}".strip(), text, alert=True)
 
     async def burst(self, spec: BurstSpec) -> None:
         """Run a burst. Cancelling it stops the load and keeps what was measured."""
@@ -270,13 +280,13 @@ class Desk:
             if latest is not None:
                 latest = replace(latest, state=BurstState.FAILED, text=said(error), cell=None)
                 self._show_burst(latest)
-            self.tell("error", "burst", said(error))
+            self.tell("error", "burst", said(error), alert=True)
         finally:
             self.mark(f"burst {latest.state}" if latest is not None else "burst did not start")
             if latest is not None and latest.state is BurstState.DONE:
-                self.tell("information", "burst", "done: " + points_in_words(latest))
+                self.tell("information", "burst", "done: " + points_in_words(latest), alert=True)
             elif latest is not None and latest.state is BurstState.FAILED:
-                self.tell("error", "burst failed", latest.text)
+                self.tell("error", "burst failed", latest.text, alert=True)
 
     async def experiment(self, title: str, states: AsyncIterator[ExperimentState]) -> None:
         """Run a sweep, an A/B or a calibration to its end, showing where it is. Cancelling it stops it where
@@ -320,9 +330,11 @@ class Desk:
         self.publish(replace(self.view, experiment=last, bursts=ended, turns=turns))
         self.mark(f"{title}: {last.state}")
         if last.outcome is not None:
-            self.tell("information", title, last.outcome.text)
+            self.tell("information", title, last.outcome.text, alert=True)
         else:
-            self.tell("warning", f"{title} {last.state}", last.problem or "it can be gone on with")
+            self.tell(
+                "warning", f"{title} {last.state}", last.problem or "it can be gone on with", alert=True
+            )
 
     def _show_burst(self, burst: Burst) -> None:
         self._keep_bursts((burst, *(other for other in self.view.bursts if other.id != burst.id)))

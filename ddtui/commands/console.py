@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 
 def run(args: argparse.Namespace) -> int:
+    from ddtui.commands.config import usable
+
+    found = usable()
     served = "TEXTUAL_DRIVER" in os.environ  # in a browser: its driver talks to the server through pipes
     if not served and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("the console needs a terminal; `ddtui --help` lists the commands that do not")
@@ -24,7 +27,8 @@ def run(args: argparse.Namespace) -> int:
     profile = args.load(args.profile) if args.profile else None
     app = DdtuiApp(
         profile,
-        open_session=partial(open_session, read_only=args.read_only),
+        settings=found,
+        open_session=partial(open_session, read_only=args.read_only, refresh=found.refresh),
         offers=() if profile is not None else _offers(),
         load_profile=args.load,
     )
