@@ -143,6 +143,16 @@ ACTIONS: tuple[Action, ...] = (
         brief="back",
     ),
     Action(
+        "check-output",
+        "burst",
+        "O",
+        "check output",
+        "Whether what is generated is right: greedy answers compared with a reference step's, and tested.",
+        Where.EVERYWHERE,
+        Needs.CONNECTED | Needs.NO_CHANGE | Needs.NO_BURST,
+        Danger.LOAD,
+    ),
+    Action(
         "burst",
         "burst",
         "x",

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from ddtui.bench.experiment import ExperimentPlan
+    from ddtui.bench.quality import Quality
     from ddtui.past import Past
     from ddtui.tuning.experiments import ExperimentState
     from ddtui.tuning.forecast import Forecast
@@ -56,8 +57,10 @@ class LiveSession:
         read_only: bool = False,
         host: Host | None = None,
         history: History | None = None,
+        refresh: float = 2.0,
     ) -> None:
         self.profile = profile
+        self._refresh = refresh
         self._read_only = "asked for on the command line" if read_only else None
         if self._read_only is None and profile.read_only:
             self._read_only = "the profile says so"
@@ -94,7 +97,7 @@ class LiveSession:
                 self._trouble = (f"no history: {error}",)
         host = self._given_host or open_host(self.profile.connection, asker)
         self._ctx = Tuning(self.profile, host, self._history, asker, self._read_only)
-        self._watch = Watch(self._ctx)
+        self._watch = Watch(self._ctx, interval=self._refresh)
         self._ends = [
             host.on_command(lambda command: self._on_command(command)),
             host.on_link(self._link_changed),
@@ -220,6 +223,16 @@ class LiveSession:
     def _keep(self, burst: Burst) -> None:
         if self._history is not None:
             self._history.save_burst(self.ctx.host.name, self.ctx.unit, kept.to_plain(burst))
+
+    async def check_output(self, tell: Callable[[str, float], None]) -> Quality:
+        from ddtui.tuning import output_check, steps, verdicts
+
+        survey, ctx = await self._survey(), self.ctx
+        step = steps.keep(ctx, survey, verdicts.judge(survey, ctx.profile))
+        target = await aim(ctx, survey)
+        return await output_check.check(
+            target, self._history, ctx.host.name, ctx.unit, step, on_progress=tell
+        )
 
     async def earlier_bursts(self) -> Sequence[Burst]:
         if self._history is None:

@@ -18,6 +18,7 @@ from ddtui.view import Decode, TuneView
 
 if TYPE_CHECKING:
     from ddtui.bench.experiment import ExperimentPlan
+    from ddtui.bench.quality import Quality
     from ddtui.host.base import Host
     from ddtui.past import Past
     from ddtui.store.history import History
@@ -105,6 +106,13 @@ class Session(Protocol):
         """Closing the iterator cancels the burst; what was measured is kept."""
         ...
 
+    async def check_output(self, tell: Callable[[str, float], None]) -> Quality:
+        """Greedy answers to the coding tasks, compared and tested; kept in the history.
+
+        `tell`: what it is at, and which part of it is done.
+        """
+        ...
+
     async def earlier_bursts(self) -> Sequence[Burst]:
         """Bursts of this host and unit from the history, newest first."""
         ...
@@ -136,8 +144,11 @@ def open_session(
     read_only: bool = False,
     host: Host | None = None,
     history: History | None = None,
+    refresh: float = 2.0,
 ) -> Session:
-    """The real session. `host` and `history` are made from the profile when not given."""
+    """The real session. `host` and `history` are made from the profile when not given; `refresh`: seconds
+    between two looks at the host.
+    """
     from ddtui.live import LiveSession
 
-    return LiveSession(profile, read_only=read_only, host=host, history=history)
+    return LiveSession(profile, read_only=read_only, host=host, history=history, refresh=refresh)

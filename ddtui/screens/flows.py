@@ -151,6 +151,18 @@ class Flows:
         if spec is not None:
             self._spawn("burst", self._desk.burst(spec))
 
+    async def check_output(self) -> None:
+        """Whether the output of what is in force is right, once that is agreed to."""
+        from ddtui.screens.output import OutputCheck
+
+        text = (
+            "The coding tasks are sent, four at a time, and answered greedily. The answers are compared with "
+            "a reference step's, and their unit tests run in a sandbox on this machine. "
+            "It takes a minute or more."
+        )
+        if await self._ask(Confirm("Check the output?", text, yes="Check", type_name=self._type_name)):
+            await self._ask(OutputCheck(self._desk.session.check_output))
+
     async def edit(self, name: str | None) -> None:
         """Edit a knob, or any flag."""
         from ddtui.screens.flag import FlagDialog

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ddtui.bench.experiment import ExperimentPlan, Order
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
+from ddtui.bench.quality import Quality
 from ddtui.host.base import Asker, HostKey, Link, LinkState, LoggedCommand
 from ddtui.past import Past
 from ddtui.profile import Bench, Connection, Knob, Profile, Service
@@ -314,6 +315,7 @@ class FakeSession:
         self.lines: asyncio.Queue[Sequence[JournalLine]] = asyncio.Queue()
         self.progress: asyncio.Queue[Progress | Exception | None] = asyncio.Queue()
         self.bursts: asyncio.Queue[Burst | Exception | None] = asyncio.Queue()
+        self.checks: asyncio.Queue[Quality | Exception] = asyncio.Queue()
         self.earlier: list[Burst] = []
         self.connect_error: Exception | None = None
         self.key: HostKey | None = None  # asks to trust this on connecting
@@ -423,6 +425,14 @@ class FakeSession:
                 yield burst
         finally:
             self.burst_closed = True
+
+    async def check_output(self, tell: Callable[[str, float], None]) -> Quality:
+        self.calls.append("check_output")
+        tell("3 of 45 answers", 0.05)
+        found = await self.checks.get()
+        if isinstance(found, Exception):
+            raise found
+        return found
 
     async def forecast(self, wanted: ExperimentPlan) -> Forecast:
         self.calls.append(("forecast", wanted))

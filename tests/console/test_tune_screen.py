@@ -9,11 +9,14 @@ from console.fakes import FAILED, NOW, STARTING, FakeSession, make_burst, make_p
 from console.harness import Desk, console
 
 from ddtui.bench.model import BurstState, Cell
+from ddtui.bench.quality import Quality, Verdict
+from ddtui.bench.target import BenchError
 from ddtui.host.base import CommandFailed, Link, LinkState
 from ddtui.screens.burst import BurstDialog
 from ddtui.screens.dialogs import Confirm, Problem
 from ddtui.screens.flag import FlagDialog
 from ddtui.screens.knob import KnobDialog
+from ddtui.screens.output import OutputCheck
 from ddtui.screens.review import Review
 from ddtui.screens.text import TextDialog
 from ddtui.screens.tune import TuneScreen
@@ -322,6 +325,31 @@ async def test_evidence_opens_and_closes_with_space() -> None:
         assert "does not read layer_types" not in " ".join(desk.text().split())
         await desk.press("j", "space")
         await desk.until(lambda: "speculative_ddtree_budget = 8" in desk.text())
+
+
+async def test_the_output_check_shows_how_far_it_is_and_what_it_found() -> None:
+    async with console(size=(200, 60)) as desk:
+        await desk.press("O")
+        await desk.dialog(Confirm)
+        await desk.press("y")
+        await desk.dialog(OutputCheck)
+        await desk.until(lambda: "3 of 45 answers" in desk.text())
+        found = Quality(Verdict.DIFFERENT, "9 of 45 outputs differ", 45, 6, failed_tasks=("slugs",))
+        desk.session.checks.put_nowait(found)
+        await desk.until(lambda: "✗ different" in desk.text())
+        assert "compared with step 6" in desk.text() and "tests fail in: slugs" in desk.text()
+        await desk.press("escape")
+        await desk.back_at(TuneScreen)
+
+
+async def test_an_output_check_that_cannot_be_made_says_why() -> None:
+    async with console() as desk:
+        await desk.press("O")
+        await desk.dialog(Confirm)
+        await desk.press("y")
+        await desk.dialog(OutputCheck)
+        desk.session.checks.put_nowait(BenchError("no answer to check: the server [went] away"))
+        await desk.until(lambda: "no answer to check: the server [went] away" in desk.text())
 
 
 async def test_any_flag_is_found_by_a_part_of_its_name() -> None:

@@ -1,0 +1,93 @@
+"""The output check while it runs and when it is done: whether what is generated is right, not only fast."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.content import Content
+
+from ddtui.desk import said
+from ddtui.screens.base import Dialog
+from ddtui.widgets.progress_bar import bar
+from ddtui.widgets.words_view import Words
+
+if TYPE_CHECKING:
+    from ddtui.bench.quality import Quality
+
+Tell = Callable[[str, float], None]
+
+
+class OutputCheck(Dialog[None]):
+    """Runs it on opening; escape stops it, and closes it once it is done."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [("q,enter", "close_done", "close")]
+    DEFAULT_CSS = """
+    OutputCheck {
+        & > .box { width: 84; }
+        #check-bar { margin: 1 0; }
+        #check-words { margin-bottom: 1; }
+    }
+    """
+
+    def __init__(self, check: Callable[[Tell], Awaitable[Quality]]) -> None:
+        super().__init__()
+        self._check = check
+        self._done = False
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content("Output check")
+            box.border_subtitle = Content("esc stop")
+            yield Words(id="check-bar")
+            yield Words(id="check-words")
+
+    def on_mount(self) -> None:
+        self._tell("asking the server", 0.0)
+        self.run_worker(self._run(), exclusive=True, exit_on_error=False)
+
+    def _tell(self, text: str, part: float) -> None:
+        self.query_one("#check-bar", Words).show(bar(max(20, self.size.width * 7 // 10), part))
+        self.query_one("#check-words", Words).show(Content(text))
+
+    async def _run(self) -> None:
+        try:
+            found = await self._check(self._tell)
+        except Exception as error:
+            self._end(Content.assemble(("✗ ", "$error"), said(error)))
+        else:
+            self._end(result(found))
+
+    def _end(self, words: Content) -> None:
+        self._done = True
+        self.query_one("#check-bar", Words).display = False
+        self.query_one("#check-words", Words).show(words)
+        self.query_one(".box", Vertical).border_subtitle = Content("esc close")
+
+    def action_close_done(self) -> None:
+        if self._done:
+            self.dismiss(None)
+
+
+def result(found: Quality) -> Content:
+    """The judgement in words, red where the output is wrong."""
+    glyph, colour = ("✗", "$error") if found.wrong else ("✓", "$success")
+    if found.verdict == "unknown":
+        glyph, colour = "?", "$warning"
+    lines = [
+        Content.assemble((f"{glyph} {found.verdict}", f"bold {colour}")),
+        Content(found.text),
+        Content.assemble(
+            (f"compared with step {found.reference}" if found.reference is not None else "", "$muted")
+        ),
+    ]
+    if found.failed_tasks:
+        lines.append(Content.assemble(("tests fail in: ", "$muted"), ", ".join(found.failed_tasks)))
+    if found.sandbox:
+        lines.append(Content.assemble(("sandbox: ", "$muted"), found.sandbox))
+    if found.simulated:
+        lines.append(Content.assemble(("SIMULATED", "$warning")))
+    return Content("\n").join(line for line in lines if line.plain)
