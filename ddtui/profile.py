@@ -5,6 +5,7 @@ A profile is YAML. `load` finds it, validates it and explains what is wrong and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -187,6 +188,77 @@ def load(name_or_path: str) -> Profile:
     except UnicodeDecodeError as error:
         raise ProfileError(f"{path}: is not UTF-8 text (byte {error.start} is invalid)") from None
     return parse(text, path)
+
+
+def new_path(name: str) -> Path:
+    """Where a new profile of the user's goes. Raises ProfileError for an unfit name or one that is taken."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise ProfileError(
+            f"{name!r} is no name of a profile: letters, digits, `.`, `_` and `-`, as in my-host"
+        )
+    path = folders()[0] / f"{name}.yaml"
+    if path.exists():
+        raise ProfileError(f"{path} exists already; edit it, or take another name")
+    return path
+
+
+def save_new(name: str, text: str) -> Path:
+    """Write a new profile into the user's folder, for this user's eyes; never over one that is there.
+
+    Raises ProfileError, also for text that is no profile.
+    """
+    path = new_path(name)
+    parse(text, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise ProfileError(f"{path} exists already; edit it, or take another name") from None
+    except OSError as error:
+        raise ProfileError(f"{path}: cannot be written: {error.strerror}") from None
+    return path
+
+
+def name_for(host: str) -> str:
+    """A free name for a profile of this host."""
+    base = re.sub(r"[^A-Za-z0-9._-]+", "-", host).strip("-._") or "host"
+    taken, number, name = set(names()), 2, base
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    return name
+
+
+def connection_from(
+    text: str,
+    *,
+    identity_file: Path | None = None,
+    known_hosts: Path | None = None,
+    config: Path | None = None,
+) -> Connection:
+    """The connection that `[user@]host[:port]` means; `[::1]:22` for an address of version 6.
+
+    Raises ProfileError.
+    """
+    six = r"[0-9A-Fa-f:]*:[0-9A-Fa-f:]*:[0-9A-Fa-f:.]*"
+    found = re.fullmatch(
+        r"(?:(?P<user>[^@\s]+)@)?"
+        rf"(?:\[(?P<six>{six})\]|(?P<bare>{six})|(?P<host>[^@\s:\[\]]+))(?::(?P<port>\d+))?",
+        text.strip(),
+    )
+    port = int(found["port"]) if found and found["port"] else None
+    if found is None or (port is not None and not 1 <= port <= 65535):
+        raise ProfileError(
+            f"{text.strip()!r} is no host; write gpu-1, tuner@gpu-1, tuner@gpu-1:2222 or local"
+        )
+    return Connection(
+        host=found["six"] or found["bare"] or found["host"],
+        user=found["user"],
+        port=port,
+        identity_file=identity_file,
+        known_hosts=known_hosts,
+        config=config,
+    )
 
 
 def parse(text: str, path: Path) -> Profile:

@@ -1,0 +1,312 @@
+"""Finding what can be tuned on a host that no profile names yet: units that run SGLang, drafter and port.
+
+Commands: `systemctl [--user] list-unit-files|list-units --type=service [--all] --plain --no-legend
+--no-pager`; `systemctl [--user] show UNIT… -p Id,Description,FragmentPath,ActiveState,SubState,ExecStart
+--no-pager`; `ps -eo pid=,args= -ww`; `cat -- /proc/PID/cgroup`; then what `host.service` reads of each unit
+that may be one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ddtui import profile as profiles
+from ddtui.engine.flags import other_names
+from ddtui.host import service as services
+from ddtui.host.base import Command, Completed, Host, HostError
+from ddtui.host.unit import engines
+from ddtui.profile import Bench, Connection, Knob, Profile, Scope, Service
+from ddtui.sanitize import sanitize
+from ddtui.tuning import said
+from ddtui.tuning import survey as surveys
+from ddtui.tuning.context import Tuning
+from ddtui.tuning.model import Reading
+from ddtui.tuning.survey import Survey
+
+MOST = 16  # units that are read whole
+SHOWN = "Id,Description,FragmentPath,ActiveState,SubState,ExecStart"
+NAMES = re.compile(r"sglang|launch_server|dflash|ddtree|speculative", re.IGNORECASE)
+# which shipped profile has the knobs of an algorithm
+FAMILIES = {"DDTREE": "kimi-k26-ddtree", "DFLASH": "dflash", "EAGLE": "eagle3", "EAGLE3": "eagle3"}
+OTHERS = {"NEXTN": "eagle3", "STANDALONE": "eagle3"}
+PLAIN = Knob(
+    name="requests",
+    flag="--max-running-requests",
+    key="b",
+    min=1,
+    presets=(8, 16, 32, 64),
+    meaning="requests that run at once",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One unit that runs SGLang. Text is sanitised."""
+
+    unit: str
+    scope: Scope
+    about: str  # the unit's description
+    active: str
+    sub: str
+    model: str | None = None
+    algorithm: str | None = None
+    drafter: str | None = None
+    port: int = 30000
+    pid: int | None = None
+    problem: str | None = None  # what could not be read of it
+
+    @property
+    def running(self) -> bool:
+        return self.active == "active"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a host has: units, the best first, and what else is worth a word."""
+
+    units: tuple[Found, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A made profile, tried on its host: what was read, what was not."""
+
+    profile: Profile
+    good: tuple[str, ...]
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    name: str
+    scope: Scope
+    shown: dict[str, str]
+
+    @property
+    def speaks(self) -> bool:
+        """Whether its own words name SGLang."""
+        return bool(NAMES.search(" ".join((self.name, *self.shown.values()))))
+
+    @property
+    def made_here(self) -> bool:
+        """Whether somebody wrote it, rather than a package."""
+        return self.shown.get("FragmentPath", "").startswith(("/etc/systemd/", "/root/", "/home/", "/run/"))
+
+
+async def find(host: Host) -> Findings:
+    """Every unit of the host that runs SGLang; usually six round trips. Raises HostError."""
+    lists = [_list(scope, verb) for scope in Scope for verb in ("list-unit-files", "list-units")]
+    done = await host.batch([*lists, Command(("ps", "-eo", "pid=,args=", "-ww"), secret=True)])
+    names = {scope: _names(done[2 * at : 2 * at + 2]) for at, scope in enumerate(Scope)}
+    if not done[0].ok and not done[1].ok:
+        raise HostError(
+            f"systemd does not answer: {_last(done[0])}", "ddtui needs a service that systemd runs"
+        )
+    running = _engines(done[-1])
+    asked = [scope for scope in Scope if names[scope]]
+    shows = [_show(scope, names[scope]) for scope in asked]
+    cgroups = [Command(("cat", "--", f"/proc/{pid}/cgroup")) for pid in running]
+    answers = await host.batch([*shows, *cgroups])
+    units = [
+        _Unit(shown["Id"], scope, shown)
+        for scope, answer in zip(asked, answers, strict=False)
+        for shown in _blocks(answer.out)
+        if "Id" in shown
+    ]
+    owners = {pid: _owner(answer.out) for pid, answer in zip(running, answers[len(shows) :], strict=True)}
+    at_work = set(owners.values())
+    likely = [unit for unit in units if unit.speaks or unit.name in at_work]
+    likely += [unit for unit in units if unit not in likely and unit.made_here]
+    read = await asyncio.gather(*(_read(host, unit) for unit in likely[:MOST]))
+    found = sorted((one for one in read if one is not None), key=lambda one: (not one.running, one.unit))
+    return Findings(tuple(found), tuple(_notes(found, owners, likely)))
+
+
+def _list(scope: Scope, verb: str) -> Command:
+    user = ("--user",) if scope is Scope.USER else ()
+    every = ("--all",) if verb == "list-units" else ()
+    return Command(
+        ("systemctl", *user, verb, "--type=service", *every, "--plain", "--no-legend", "--no-pager")
+    )
+
+
+def _names(lists: Sequence[Completed]) -> list[str]:
+    """Units in both lists, without templates that have no instance."""
+    words = [line.split()[0] for done in lists if done.ok for line in done.out.splitlines() if line.split()]
+    return [
+        name for name in dict.fromkeys(words) if name.endswith(".service") and not name.endswith("@.service")
+    ]
+
+
+def _show(scope: Scope, names: Sequence[str]) -> Command:
+    user = ("--user",) if scope is Scope.USER else ()
+    return Command(("systemctl", *user, "show", *names, "-p", SHOWN, "--no-pager"), secret=True)
+
+
+def _blocks(text: str) -> list[dict[str, str]]:
+    return [services.parse_show(block) for block in re.split(r"\n\s*\n", text) if block.strip()]
+
+
+def _engines(listed: Completed) -> list[int]:
+    """Processes that run SGLang, by their command line."""
+    found: list[int] = []
+    for line in listed.out.splitlines():
+        pid, _, words = line.strip().partition(" ")
+        engine = engines.recognise(words.split()) if pid.isdigit() else None
+        if engine is not None and engine.name == "sglang":
+            found.append(int(pid))
+    return found[:MOST]
+
+
+def _owner(cgroup: str) -> str:
+    """The unit that a process belongs to, by its cgroup; "" for none."""
+    for line in cgroup.splitlines():
+        for part in reversed(line.rpartition(":")[2].split("/")):
+            if part.endswith(".service") and not part.startswith("user@"):
+                return part
+    return ""
+
+
+async def _read(host: Host, unit: _Unit) -> Found | None:
+    """The unit read whole; None: it does not run SGLang."""
+    about = sanitize(unit.shown.get("Description", ""))
+    found = Found(
+        sanitize(unit.name),
+        unit.scope,
+        about,
+        unit.shown.get("ActiveState", ""),
+        unit.shown.get("SubState", ""),
+    )
+    try:
+        service = Service(unit=unit.name, scope=unit.scope)
+        reading = await services.read_service(host, service)
+    except (HostError, ValueError, TimeoutError) as error:
+        return replace(found, problem=sanitize(str(error))) if unit.speaks else None
+    shape, process = reading.unit, reading.process
+    engine = (shape.engine if shape is not None else None) or (process.engine if process else None)
+    if engine != "sglang":
+        hidden = shape is None or shape.launch_argv is None
+        if unit.speaks and hidden and process is None and "sglang" in unit.name:
+            why = reading.problems.get("unit") or reading.problems.get("files") or "its command is not known"
+            return replace(found, problem=sanitize(why))
+        return None
+    flags = dict(said.flags_of(shape)) if shape is not None else {}
+
+    def flag(name: str) -> str | None:
+        value = flags.get(name)
+        return sanitize(said.as_text(value) or "") or None
+
+    port = flag("--port")
+    return replace(
+        found,
+        model=flag("--model-path") or flag("--model"),
+        algorithm=flag("--speculative-algorithm"),
+        drafter=flag("--speculative-draft-model-path"),
+        port=int(port) if port and port.isdigit() else 30000,
+        pid=process.pid if process is not None else None,
+    )
+
+
+def _notes(found: Sequence[Found], owners: dict[int, str], likely: Sequence[_Unit]) -> list[str]:
+    notes = [
+        f"process {pid} runs SGLang, and no service owns it: ddtui tunes what systemd runs"
+        for pid, owner in owners.items()
+        if not owner
+    ]
+    if not found and not notes:
+        notes.append("no unit here runs SGLang")
+    if len(likely) > MOST:
+        notes.append(f"{len(likely) - MOST} more units were not looked into")
+    return notes
+
+
+def _last(done: Completed) -> str:
+    lines = done.err.strip().splitlines()
+    return sanitize(lines[-1]) if lines else f"exit code {done.exit_code}"
+
+
+# making a profile of it
+
+
+def knobs_of(found: Found) -> tuple[Knob, ...]:
+    """The knobs of the unit's algorithm, as the shipped profiles have them."""
+    shipped = {**FAMILIES, **OTHERS}.get((found.algorithm or "").upper())
+    return profiles.load(shipped).knobs if shipped else (PLAIN,)
+
+
+def draft(name: str, connection: Connection, found: Found, *, production: bool = False) -> Profile:
+    """A profile of what was found. Raises ValueError (of pydantic) for a name that cannot be one."""
+    model = posixpath.basename((found.model or "").rstrip("/"))
+    about = ", ".join(part for part in (model, found.algorithm) if part) or found.about
+    return Profile(
+        name=name,
+        about=about,
+        connection=connection,
+        service=Service(unit=found.unit, scope=found.scope),
+        knobs=knobs_of(found),
+        bench=Bench(concurrency=(1, 8, 32), context=(512, 8192), at="host"),
+        production=production,
+    )
+
+
+async def test(host: Host, made: Profile) -> Tested:
+    """Read every layer with the profile; knobs that the installed SGLang does not know are taken out."""
+    survey = await surveys.read(Tuning(profile=made, host=host))
+    table = said.table(survey)
+    kept = tuple(knob for knob in made.knobs if not table.flags or _known(survey, knob))
+    gone = [knob.name for knob in made.knobs if knob not in kept]
+    good = [
+        _said(reading.layer.value, _value(survey, reading.layer.value)) for reading in _read_layers(survey)
+    ]
+    problems = [
+        f"{reading.layer.value}: {sanitize(reading.problem)}"
+        for reading in _layers(survey)
+        if reading.problem
+    ]
+    if gone:
+        problems.append(f"not known to the SGLang there, left out: {', '.join(gone)}")
+    return Tested(made.model_copy(update={"knobs": kept or (PLAIN,)}), tuple(good), tuple(problems))
+
+
+def _known(survey: Survey, knob: Knob) -> bool:
+    table = said.table(survey)
+    return knob.flag is None or any(
+        table.find(name) is not None for name in (knob.flag, *other_names(knob.flag))
+    )
+
+
+def _layers(survey: Survey) -> tuple[Reading[object], ...]:
+    return (survey.unit, survey.process, survey.server, survey.engine, survey.drafter, survey.journal)
+
+
+def _read_layers(survey: Survey) -> list[Reading[object]]:
+    return [reading for reading in _layers(survey) if reading.value is not None]
+
+
+def _said(layer: str, what: str) -> str:
+    return f"{layer}: {what}" if what else layer
+
+
+def _value(survey: Survey, layer: str) -> str:
+    """What a layer says, in a few words."""
+    match layer:
+        case "process":
+            return f"pid {survey.process.value.pid}" if survey.process.value else ""
+        case "server":
+            version = survey.server.value.version if survey.server.value else None
+            return sanitize(f"SGLang {version} answers") if version else "answers"
+        case "engine":
+            version = survey.engine.value.version if survey.engine.value else None
+            return sanitize(f"SGLang {version or '?'}, {len(said.table(survey).flags)} flags")
+        case "drafter config":
+            return sanitize(survey.drafter_path or "")
+        case "unit":
+            unit = survey.unit.value
+            return sanitize(unit.fragment or "") if unit else ""
+        case _:
+            return "can be read"
