@@ -5,6 +5,7 @@ Commands: `cat -- /sys/fs/cgroup/…/cgroup.procs`, `ss -ltnH`, host/gpu's nvidi
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ddtui.host import gpu
@@ -23,9 +24,13 @@ class Ground:
     leftovers: tuple[int, ...] = ()  # pids in the unit's cgroup
     port_taken: bool | None = None
     gpu_mib: int = 0  # GPU memory that the leftovers hold
+    unfreed_mib: int = 0  # GPU memory of the old server that its GPUs have not got back
 
     @property
     def clear(self) -> bool:
+        """Nothing stands in the way for certain. Memory that is not back yet is waited for, but another
+        program may have taken it meanwhile.
+        """
         return not self.leftovers and not self.port_taken
 
     def words(self, port: int) -> str:
@@ -40,19 +45,66 @@ class Ground:
             )
         if self.port_taken:
             parts.append(f"port {port} is taken")
+        if self.unfreed_mib and not self.leftovers:
+            parts.append(f"{self.unfreed_mib / 1024:.0f} GiB of GPU memory are not given back yet")
         return "; ".join(parts) or "nothing is in the way"
 
 
-async def look(ctx: Tuning, status: ServiceStatus, port: int) -> Ground:
-    """The ground for the next start, while the service does not run. One round trip."""
-    group = status.control_group or ""
-    procs = [Command(("cat", "--", f"{root}{group}/cgroup.procs")) for root in CGROUPS if group]
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A GPU before the stop."""
+
+    used_mib: int
+    ours_mib: int  # of the service's own processes
+
+
+FREED = 0.8  # of what a dead process held, that must be back
+
+
+async def held(ctx: Tuning, status: ServiceStatus) -> dict[str, Held]:
+    """What the running service holds, by GPU. Empty where nvidia-smi does not tell: no GPU, a container."""
+    *lists, smi, apps = await ctx.host.batch([*_cgroup(status), *gpu.COMMANDS])
+    return held_by(_pids(lists), gpu.parse([smi, apps], ctx.host.name))
+
+
+def held_by(pids: tuple[int, ...], reading: gpu.GpuReading) -> dict[str, Held]:
+    ours: dict[str, int] = {}
+    for process in reading.processes:
+        if process.pid in pids:
+            ours[process.gpu_uuid] = ours.get(process.gpu_uuid, 0) + (process.memory_mib or 0)
+    used = {one.uuid: one.memory_used_mib for one in reading.gpus}
+    return {name: Held(before, mib) for name, mib in ours.items() if mib and (before := used.get(name))}
+
+
+def unfreed(before: Mapping[str, Held], reading: gpu.GpuReading) -> int:
+    """MiB of the old server's that its GPUs still count as used."""
+    now = {one.uuid: one.memory_used_mib for one in reading.gpus}
+    missing = 0
+    for name, one in before.items():
+        used = now.get(name)
+        if used is not None and used > one.used_mib - FREED * one.ours_mib:
+            missing += used - (one.used_mib - one.ours_mib)
+    return missing
+
+
+async def look(
+    ctx: Tuning, status: ServiceStatus, port: int, before: Mapping[str, Held] | None = None
+) -> Ground:
+    """The ground for the next start, while the service does not run. One round trip. `before`: `held`."""
     sockets = Command(("ss", "-ltnH"))
-    *lists, listening, smi, apps = await ctx.host.batch([*procs, sockets, *gpu.COMMANDS])
-    pids = tuple(dict.fromkeys(int(word) for done in lists for word in done.out.split() if word.isdigit()))
-    holders = gpu.parse([smi, apps], ctx.host.name).processes
-    held = sum(process.memory_mib or 0 for process in holders if process.pid in pids)
-    return Ground(pids, _taken(listening, port), held)
+    *lists, listening, smi, apps = await ctx.host.batch([*_cgroup(status), sockets, *gpu.COMMANDS])
+    pids, reading = _pids(lists), gpu.parse([smi, apps], ctx.host.name)
+    mib = sum(process.memory_mib or 0 for process in reading.processes if process.pid in pids)
+    return Ground(pids, _taken(listening, port), mib, unfreed(before or {}, reading))
+
+
+def _cgroup(status: ServiceStatus) -> list[Command]:
+    group = status.control_group or ""
+    return [Command(("cat", "--", f"{root}{group}/cgroup.procs")) for root in CGROUPS if group]
+
+
+def _pids(lists: Sequence[Completed]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(int(word) for done in lists for word in done.out.split() if word.isdigit()))
 
 
 def _taken(done: Completed, port: int) -> bool | None:

@@ -284,7 +284,7 @@ class Run:
         last = plan.last_starts(self.ctx)
         earlier = Earlier(last[0] if last else None, await self._timings())
         lines = starting.Lines(self.ctx)
-        apart = False
+        apart = None
         await lines.begin(before.invocation_id if begun else None)
 
         def tell(glance: Glance) -> None:

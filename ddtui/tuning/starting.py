@@ -180,19 +180,22 @@ class Lines:
                 await self._task
 
 
-async def restart(ctx: Tuning, before: ServiceStatus) -> bool:
+async def restart(ctx: Tuning, before: ServiceStatus) -> Mapping[str, ground.Held] | None:
     """Order the restart, once: after a cut it is not ordered again if it has already begun.
 
-    True: only the stop was ordered, since it may leave processes behind; `watch` orders the start.
+    Not None: only the stop was ordered, since it may leave processes behind, and `watch` orders the start;
+    what the old server held of each GPU.
     """
 
-    async def act() -> bool:
+    async def act() -> Mapping[str, ground.Held] | None:
         now = await services.read_status(ctx.host, ctx.service)
-        apart = now.running and ground.leaves_processes(now)
+        apart: Mapping[str, ground.Held] | None = None
+        if now.running and ground.leaves_processes(now):
+            apart = await ground.held(ctx, now)
         if now.invocation_id != before.invocation_id or now.active_state == "deactivating":
             return apart
         await order(ctx, "reset-failed", ctx.unit)  # nothing to reset is no failure
-        done = await order(ctx, "stop" if apart else "restart", "--no-block", ctx.unit)
+        done = await order(ctx, "restart" if apart is None else "stop", "--no-block", ctx.unit)
         demand(done, f"{ctx.unit} cannot be restarted")
         return apart
 
@@ -206,7 +209,7 @@ async def watch(
     endpoint: tuple[str, int],
     say: Callable[[Glance], None],
     *,
-    apart: bool = False,
+    apart: Mapping[str, ground.Held] | None = None,
     ask_kill: AskKill | None = None,
     drafter: bool = True,
     weights: Weights | None = None,
@@ -215,7 +218,7 @@ async def watch(
 ) -> Outcome:
     """Watch a restart to readiness or failure. `old`: the invocation that was running when it was ordered.
 
-    `apart`: only the stop was ordered. `weights`: how far they are loaded. `earlier`: what is known of
+    `apart`: what `restart` gave. `weights`: how far they are loaded. `earlier`: what is known of
     earlier starts. `lost` is told of every loss of the link; the watch goes on after it.
     """
     watching = _Watching(
@@ -234,7 +237,7 @@ class _Watching:
         old: str,
         endpoint: tuple[str, int],
         say: Callable[[Glance], None],
-        apart: bool,
+        apart: Mapping[str, ground.Held] | None,
         ask_kill: AskKill | None,
         drafter: bool,
         weights: Weights | None,
@@ -294,7 +297,7 @@ class _Watching:
                 await self._kill(waited, running)
             return None
         self.gone_since = self.gone_since or self.clock()
-        if self.apart:
+        if self.apart is not None:
             return await self._start_apart(status)
         self.say(Glance(True, "the old server is gone"))
         if self.clock() - self.gone_since < GONE_GRACE:
@@ -309,10 +312,14 @@ class _Watching:
     async def _start_apart(self, status: ServiceStatus) -> Failure | None:
         """The stop is over: start as soon as the ground is clear."""
         _, port = self.endpoint
-        found = await steadily(self.ctx.host, lambda: ground.look(self.ctx, status, port), lost=self.lost)
+        look = lambda: ground.look(self.ctx, status, port, self.apart)  # noqa: E731
+        found = await steadily(self.ctx.host, look, lost=self.lost)
+        assert self.gone_since is not None
+        waited = self.clock() - self.gone_since
+        if found.clear and found.unfreed_mib and waited < CLEAR_WITHIN:
+            self.say(Glance(True, f"waiting before the start: {found.words(port)}"))
+            return None
         if not found.clear:
-            assert self.gone_since is not None
-            waited = self.clock() - self.gone_since
             self.say(Glance(True, f"waiting before the start: {found.words(port)}"))
             if waited < CLEAR_WITHIN:
                 return None
@@ -333,7 +340,7 @@ class _Watching:
                 )
 
         await steadily(self.ctx.host, act, lost=self.lost)
-        self.apart, self.gone_since = False, self.clock()
+        self.apart, self.gone_since = None, self.clock()
         return None
 
     def _draining(self) -> int | None:
