@@ -107,7 +107,7 @@ class TrialDialog(Dialog[Forecast]):
     def _changed(self) -> None:
         self._made = None
         self.query_one("#start", Button).disabled = True
-        self.run_worker(self._forecast(), group="forecast", exclusive=True, exit_on_error=False)
+        self.run_worker(self._forecast, group="forecast", exclusive=True, exit_on_error=False)
 
     async def _forecast(self) -> None:
         takes = self.query_one("#takes", Words)

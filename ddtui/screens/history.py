@@ -86,6 +86,7 @@ class AdvicePane(Pane):
     def show(self, advice: tuple[Advice, ...]) -> None:
         self.advice = advice
         self.query_one(Choices).set_options([Option(advice_words(one)) for one in advice] or [NO_ADVICE])
+        self.query_one(Choices).highlighted = 0 if advice else None
         self.set_title(f"What to try next ({len(advice)})" if advice else "What to try next")
 
 

@@ -22,6 +22,7 @@ class PanedScreen(ConsoleScreen):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings(Where.PANES), ("escape", "back", "back")]
 
     rows: tuple[PaneRow, ...] = ()
+    _going: Pane | None = None  # the pane that the focus is on its way to
 
     def pane_of(self, widget: object) -> tuple[PaneRow, int] | None:
         """The row, and the place in it, of the pane that holds this widget."""
@@ -40,6 +41,7 @@ class PanedScreen(ConsoleScreen):
             self.call_after_refresh(pane.focus_first)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self._going = None
         found = self.pane_of(event.widget)
         if found is not None:
             found[0].show_pane(found[1])
@@ -60,12 +62,14 @@ class PanedScreen(ConsoleScreen):
         ]
         if not panes:
             return
-        here = self.pane_of(self.focused) if self.focused is not None else None
+        now = self._going or self.focused
+        here = self.pane_of(now) if now is not None else None
         at = next(
             (i for i, (row, index, _) in enumerate(panes) if (row, index) == here), -by if by > 0 else 0
         )
         row, index, pane = panes[(at + by) % len(panes)]
         row.show_pane(index)
+        self._going = pane
         if self.maximized is not None:
             self.minimize()
             self.call_after_refresh(self.maximize, pane, False)

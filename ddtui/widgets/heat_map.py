@@ -88,7 +88,7 @@ class HeatMap(Widget, can_focus=True):
     def _column(self) -> int:
         """Width of a column: what the texts need, within what there is."""
         wanted = max((len(heat.text) + 4 for heat in self._heats.values()), default=8)
-        room = (max(20, self.size.width) - LABEL) // max(1, len(self.contexts)) - 1
+        room = (max(40, self.size.width) - LABEL) // max(1, len(self.contexts)) - 1
         return max(3, min(max(wanted, room if room < 14 else wanted), room))
 
     def render(self) -> Content:
@@ -161,7 +161,7 @@ class HeatMap(Widget, can_focus=True):
         self.refresh()
 
 
-LABEL = 9  # cells of the column of concurrencies
+LABEL = 11  # cells of the column of concurrencies
 
 
 def _row(cell: Cell) -> tuple[str, int]:

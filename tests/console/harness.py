@@ -74,6 +74,10 @@ class Desk:
     async def back_at(self, kind: type[Screen]) -> None:
         await self.until(lambda: isinstance(self.app.screen, kind))
 
+    def told(self) -> str:
+        """The toasts that are there, a line each."""
+        return "\n".join(notification.message for notification in self.app._notifications)
+
     def text(self) -> str:
         """What the screen shows, as lines."""
         lines = self.app.screen._compositor.render_strips()

@@ -30,7 +30,7 @@ async def sweep(
         await desk.until(lambda: isinstance(desk.app.screen, SweepScreen))
         screen = desk.app.screen
         assert isinstance(screen, SweepScreen)
-        await desk.pilot.pause()
+        await desk.until(lambda: screen.focused is not None)
         yield desk, screen
 
 
@@ -95,7 +95,7 @@ async def test_it_runs_unattended_with_its_results_growing_and_tells_how_it_ende
         assert "▲121" in text and "failed: the server ra" in text and "C=32 ctx=512" in text
         await desk.press("1")  # elsewhere meanwhile, changes are not possible
         await desk.press("r")
-        await desk.until(lambda: "a sweep is running; X stops it" in desk.text())
+        await desk.until(lambda: "a sweep is running; X stops it" in desk.told())
         session.states.put_nowait(ended_sweep())
         session.states.put_nowait(None)
         await desk.until(lambda: not desk.app.desk.view.trying)
@@ -135,7 +135,7 @@ async def test_an_earlier_one_is_read_whole_and_gone_on_with(tmp_path: Path) -> 
         await desk.press("down")
         await desk.until(lambda: "best throughput over 6 cells: budget 16" in desk.text())
         await desk.press("ctrl+g")
-        await desk.until(lambda: "this one is done" in desk.text())
+        await desk.until(lambda: "this one is done" in desk.told())
         await desk.press("up", "ctrl+g")
         await desk.dialog(Confirm)
         await desk.press("y")
@@ -161,7 +161,7 @@ async def test_read_only_starts_nothing() -> None:
     session.view = replace(session.view, read_only="no sudo rights")
     async with sweep(session) as (desk, screen):
         await desk.press("a", "ctrl+s")
-        await desk.until(lambda: "read-only: no sudo rights" in desk.text())
+        await desk.until(lambda: "read-only: no sudo rights" in desk.told())
         assert not asked(session, "experiment")
 
 
@@ -218,7 +218,7 @@ async def test_one_that_cannot_begin_says_why() -> None:
         await desk.dialog(Confirm)
         session.states.put_nowait(HostError("bea@other:77 holds the lock"))
         await desk.press("y")
-        await desk.until(lambda: "bea@other:77 holds the lock" in desk.text())
+        await desk.until(lambda: "bea@other:77 holds the lock" in desk.told())
         assert not desk.app.desk.view.trying
 
 
