@@ -23,7 +23,7 @@ from ddtui.actions import BY_ID, Where
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
-from ddtui.profile import Profile
+from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.flows import Flows, OperatorAsker
@@ -170,7 +170,12 @@ class DdtuiApp(App[int]):
 
     def on_pick_screen_picked(self, event: PickScreen.Picked) -> None:
         if self._load_profile is not None:
-            self._set_up(self._load_profile(event.name))
+            try:
+                profile = self._load_profile(event.name)
+            except ProfileError as error:
+                self.notify(str(error), title=event.name, severity="error", markup=False)
+                return
+            self._set_up(profile)
             self.switch_mode("connect")
             self.reconnect()
 

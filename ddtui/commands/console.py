@@ -37,12 +37,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _offers() -> list[Offer]:
-    """Every profile that can be found; one that cannot be used says why."""
+    """Every profile of the user's; one that cannot be used says why. The shipped ones are samples."""
     from ddtui import profile
     from ddtui.screens.pick import Offer
 
     offers: list[Offer] = []
+    mine, _ = profile.folders()
     for name in profile.names():
+        if profile.find(name).parent != mine:
+            continue
         try:
             found = profile.load(name)
         except profile.ProfileError as error:

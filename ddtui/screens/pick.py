@@ -1,10 +1,10 @@
-"""No profile was named: pick one."""
+"""No profile was named: pick one, or make one for a host that has none."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,6 +15,7 @@ from textual.screen import Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
+from ddtui.screens.base import Console
 from ddtui.screens.connect import LOGO
 from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
@@ -35,6 +36,7 @@ class PickScreen(Screen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("q,escape", "app.quit", "quit"),
+        ("n", "new", "new profile"),
     ]
     DEFAULT_CSS = """
     PickScreen {
@@ -62,23 +64,46 @@ class PickScreen(Screen[None]):
             yield Static(Content(LOGO), id="pick-logo", markup=False)
             yield Choices()
             yield Static(
-                Content("↵ connects   q quits   `ddtui profiles new NAME` makes a profile for your own host"),
+                Content("↵ connects   n makes a profile   q quits   `ddtui demo` opens a simulated host"),
                 id="pick-note",
                 markup=False,
             )
 
     def on_mount(self) -> None:
         choices = self.query_one(Choices)
-        choices.set_options(Option(offer_line(offer), id=offer.name) for offer in self._offers)
-        choices.highlighted = 0 if self._offers else None
+        made = [Option(offer_line(offer)) for offer in self._offers]
+        choices.set_options([*made, Option(new_line(first=not made))])
+        choices.highlighted = 0
         choices.focus()
 
+    def action_new(self) -> None:
+        self.run_worker(self._new(), group="first run", exclusive=True, exit_on_error=False)
+
+    async def _new(self) -> None:
+        """Make a profile, and connect with it."""
+        from ddtui.screens.first_run import FirstRun
+
+        name = await cast(Console, self.app).ask(FirstRun())
+        if name is not None:
+            self.post_message(self.Picked(name))
+
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        if event.option_index == len(self._offers):
+            self.action_new()
+            return
         offer = self._offers[event.option_index]
         if offer.problem:
             self.notify(offer.problem, title=offer.name, severity="error", markup=False)
         else:
             self.post_message(self.Picked(offer.name))
+
+
+def new_line(*, first: bool) -> Content:
+    """The offer to make one."""
+    word = "There is no profile yet: make one" if first else "New profile"
+    return Content.assemble(
+        (f"+ {word}", "bold $accent"), ("   looks on a host for SGLang by itself", "$muted")
+    )
 
 
 def offer_line(offer: Offer) -> Content:
