@@ -41,9 +41,8 @@ class PanedScreen(ConsoleScreen):
             self.call_after_refresh(pane.focus_first)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
-        self._going = None
         found = self.pane_of(event.widget)
-        if found is not None:
+        if found is not None and self._going in (None, found[0].panes[found[1]]):
             found[0].show_pane(found[1])
 
     def on_pane_chosen(self, event: PaneChosen) -> None:
@@ -73,7 +72,16 @@ class PanedScreen(ConsoleScreen):
         if self.maximized is not None:
             self.minimize()
             self.call_after_refresh(self.maximize, pane, False)
-        self.call_after_refresh(pane.focus_first)
+        self.call_after_refresh(self._arrive, pane)
+
+    def _arrive(self, pane: Pane) -> None:
+        """Give the pane the focus; what was on its way to another pane before is late."""
+        pane.focus_first()
+        self.app.call_later(self._arrived, pane)
+
+    def _arrived(self, pane: Pane) -> None:
+        if self._going is pane:
+            self._going = None
 
     def action_next_pane(self) -> None:
         self._go(1)
