@@ -99,6 +99,7 @@ class Bench(Model):
     at: Literal["host", "here"] = "here"
     max_concurrency: Annotated[int, Field(ge=1)] = 64
     max_seconds: Annotated[float, Field(gt=0)] = 120.0  # per cell
+    precision: Annotated[float, Field(gt=0, lt=1)] = 0.03  # a cell ends when its interval is that tight
     temperature: Annotated[float, Field(ge=0)] = 0.0
 
 

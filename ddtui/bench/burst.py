@@ -6,16 +6,16 @@ import asyncio
 import json
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from ddtui import locations
-from ddtui.bench import jobs, kept, load, metrics, server_side, workload
+from ddtui.bench import jobs, kept, load, metrics, server_log, server_side, workload
 from ddtui.bench.growing import Prompts
-from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Point, RequestRecord
+from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Point, RequestRecord, ServerSide
 from ddtui.bench.server_side import Limits, Watch
 from ddtui.bench.target import BenchError, Target
 from ddtui.engine.api import Api, ApiError
@@ -121,6 +121,7 @@ class _Running:
             simulated=target.simulated,
             started_at=started,
             raw=str(folder / f"{burst_id}.jsonl"),
+            rtt_ms=target.rtt_ms,
         )
 
     def _publish(self, **what: Any) -> None:
@@ -269,6 +270,10 @@ class _Running:
 
     # what a cell's load needs of its burst
 
+    @property
+    def log(self) -> Callable[[float], Awaitable[Sequence[tuple[float, str]]]] | None:
+        return self._target.log
+
     def jobs(self, cell: Cell, number: int, prompts: Prompts) -> list[dict[str, Any]]:
         target = self._target
         if self._spec.at == "host":
@@ -335,6 +340,7 @@ class _Loading:
         self._unfilled: float | None = None
         self._lag: float | None = None
         self._why: list[str] = []
+        self._ahead = 0.0  # s that our clock is ahead of the worker's
         self._began = time.monotonic()
         self._started_at = time.time()
 
@@ -359,13 +365,39 @@ class _Loading:
             self._why.append(str(problem))
         answered = sum(record.first is not None for record in self._records)
         server = await self._watch.result(self._wall(), answered)
+        server = await self._with_log(server)
         point = await asyncio.to_thread(metrics.point, replace(self._state(final=True), server=server))
         failed = [why for why in self._why if why not in ("all sent", "enough", "time is up")]
         return replace(point, marks=(*point.marks, *dict.fromkeys(failed)))
 
+    async def _with_log(self, server: ServerSide) -> ServerSide:
+        """With what the server's own log says of the steady window."""
+        window, ask = metrics.steady_window(self._state(final=True)), self._burst.log
+        if window is None or ask is None:
+            return server
+        try:
+            said = await ask(time.monotonic() - self._began + 1.0)
+        except (HostError, TimeoutError):
+            return server
+        now = time.monotonic()
+        lines = server_log.decodes((now - ago, text) for ago, text in said)
+        logged = server_log.summary(lines, window[0] + self._ahead, window[1] + self._ahead)
+        if logged is None:
+            return server
+        return replace(
+            server,
+            log_rate=logged.rate,
+            log_rate_error=logged.rate_error,
+            log_accept=logged.accept,
+            log_accept_error=logged.accept_error,
+            log_lines=logged.lines,
+        )
+
     def _see(self, told: dict[str, Any]) -> None:
         """A worker's message."""
         match told["kind"]:
+            case "hello":
+                self._ahead = time.monotonic() - told["at"] / 1e9
             case "record":
                 _append(
                     self._raw,

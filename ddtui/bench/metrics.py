@@ -231,6 +231,23 @@ def _disagreements(made: Point) -> list[str]:
     ):
         if theirs and ours and abs(theirs / ours - 1) > DISAGREE:
             found.append(f"server's {name} {theirs:.4g}, ours {ours:.4g}")
+    return found + _log_disagrees(made, server, exact)
+
+
+def _log_disagrees(made: Point, server: ServerSide, exact: float | None) -> list[str]:
+    """The same of the server's log. Its lines scatter: what may be chance is no disagreement."""
+    found = []
+    theirs, length = server.log_rate, made.output_tokens
+    if theirs and made.output_rate and length and length > 1:
+        ours = made.output_rate.value * (length - 1) / length  # a prefill's token is in no decode line
+        chance = DISAGREE + 2 * server.log_rate_error / theirs
+        # what a request's last verify steps have too many is in the log, and in no answer
+        extra = 2 * (server.log_accept or 0) / length
+        if not -chance <= theirs / ours - 1 <= chance + extra:
+            found.append(f"decode rate in the server's log {theirs:.4g}, ours {ours:.4g}")
+    theirs = server.log_accept
+    if theirs and exact and abs(theirs / exact - 1) > DISAGREE + 2 * server.log_accept_error / theirs:
+        found.append(f"accept length in the server's log {theirs:.4g}, ours {exact:.4g}")
     return found
 
 

@@ -109,6 +109,11 @@ class ServerSide:
     accept_length: float | None = None
     accept_how: str = ""  # "verify counter", "average since flush (all clients)"
     most_running: int | None = None  # requests seen running or waiting at once, all clients
+    log_rate: float | None = None  # tok/s of the Decode batch lines in the steady window
+    log_rate_error: float = 0.0  # standard error of that mean
+    log_accept: float | None = None
+    log_accept_error: float = 0.0
+    log_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,3 +190,4 @@ class Burst:
     started_at: float = 0.0  # unix time
     warnings: tuple[str, ...] = ()  # what to know about all of its points
     raw: str = ""  # path of the JSONL with one line per request
+    rtt_ms: float | None = None  # of the link when it began; None: there is none, or it is not known

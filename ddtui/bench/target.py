@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from ddtui.host.base import Endpoint, Host
@@ -24,3 +25,5 @@ class Target:
     max_concurrency: int = 64  # what the profile allows
     vocab_size: int | None = None  # of the target model, where its config was read
     simulated: bool = False
+    # the server's log of the last so many seconds, as (seconds ago, line); raises HostError
+    log: Callable[[float], Awaitable[Sequence[tuple[float, str]]]] | None = None

@@ -15,6 +15,7 @@ from ddtui.bench import burst as bursts
 from ddtui.bench import kept
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.bench.target import BenchError, Target
+from ddtui.burst_words import server_said
 from ddtui.commands.ask import confirm
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
@@ -144,6 +145,7 @@ def _spec(args: argparse.Namespace, bench: Bench) -> BurstSpec:
         at=args.at or ("here" if args.url else bench.at),
         requests=args.requests,
         max_seconds=args.max_seconds or bench.max_seconds,
+        precision=bench.precision,
         temperature=bench.temperature if args.temperature is None else args.temperature,
         seed=args.seed,
         endpoint=args.endpoint or "generate",
@@ -241,6 +243,8 @@ def _lines(point: Point) -> Iterator[str]:
     )
     if point.preview and point.ok:
         yield f"    preview: {point.ok} requests are too few for a result"
+    if beside := server_said(point):
+        yield f"    {beside}"
     for mark in point.marks:
         yield f"    {mark}"
     for message in point.messages:

@@ -4,10 +4,16 @@ load.
 
 from __future__ import annotations
 
+from functools import partial
+
 from ddtui.bench.target import Target
+from ddtui.host import journal
+from ddtui.host.base import Command
 from ddtui.tuning import layers
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.survey import Survey
+
+MOST_LINES = 20_000  # of the journal that are read after a cell
 
 
 async def aim(ctx: Tuning, survey: Survey) -> Target:
@@ -24,4 +30,16 @@ async def aim(ctx: Tuning, survey: Survey) -> Target:
         max_concurrency=ctx.profile.bench.max_concurrency,
         vocab_size=drafter.vocab_size if drafter is not None else None,  # the drafter shares the target's
         simulated=ctx.profile.simulated,
+        log=partial(_log, ctx) if unit is None or unit.log == "journal" else None,
     )
+
+
+async def _log(ctx: Tuning, seconds: float) -> list[tuple[float, str]]:
+    """The journal of the last so many seconds, as (seconds ago, line). Raises HostError."""
+    (clock,) = await ctx.host.batch([Command(("date", "+%s.%N"))])
+    try:
+        now = float(clock.out)
+    except ValueError:
+        return []
+    entries = await journal.read(ctx.host, ctx.unit, ctx.service.scope, since=now - seconds, lines=MOST_LINES)
+    return [(now - entry.realtime_us / 1e6, entry.text) for entry in entries]

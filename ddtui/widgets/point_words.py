@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.content import Content
 
 from ddtui.bench.model import Burst, BurstState, Estimate, Point
+from ddtui.burst_words import load_place, server_said
 from ddtui.view import RUNNING
 from ddtui.widgets.cells import cut
 from ddtui.widgets.chart_pane import burst_line
@@ -20,6 +21,7 @@ def point_lines(burst: Burst, width: int) -> Content:
     lines: list[Content] = []
     if burst.state in RUNNING or burst.state is BurstState.FAILED or burst.text:
         lines.append(burst_line(burst, width))
+    lines.append(Content.styled(cut(load_place(burst.spec.at, burst.rtt_ms), width), "$muted"))
     lines += point_table(burst.points, width)
     if not burst.points and burst.state not in RUNNING:
         lines.append(Content.styled("nothing was measured", "$muted"))
@@ -45,6 +47,8 @@ def point_table(points: Sequence[Point], width: int) -> list[Content]:
         text = "  ".join(row[name].rjust(sizes[name]) for name in columns)
         lines.append(Content.styled(text, "$foreground" if point.final else "$muted"))
         marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
+        if point.final and (beside := server_said(point)):
+            lines.append(Content.styled(cut(f"   {beside}", width), "$muted"))
         if marks:
             lines.append(Content.styled(cut("   ! " + ", ".join(marks), width), "$warning"))
     return lines

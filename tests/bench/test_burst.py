@@ -16,7 +16,7 @@ from ddtui import locations
 from ddtui.bench import burst, kept
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell
 from ddtui.bench.target import BenchError, Target
-from ddtui.host.base import Endpoint
+from ddtui.host.base import Endpoint, NotPermitted
 
 SPEC = BurstSpec((Cell(2, 128),), output=17, requests=8, max_seconds=20)
 
@@ -113,6 +113,28 @@ async def test_the_servers_own_count_is_held_against_ours() -> None:
     async with serving(Busy()) as server:
         (point,) = (await measured(SPEC, target(server)))[-1].points
     assert any(mark.startswith("server's output rate") for mark in point.marks)
+
+
+async def test_the_servers_log_stands_beside_the_point() -> None:
+    asked: list[float] = []
+
+    async def log(seconds: float) -> list[tuple[float, str]]:
+        asked.append(seconds)
+        line = "[2026-12-01 02:55:04] Decode batch, #running-req: 2, accept len: 4.00, "
+        line += "gen throughput (token/s): 77.00, #queue-req: 0"
+        return [(ago / 1000, line) for ago in range(round(1000 * seconds), 0, -1)]
+
+    async def none(seconds: float) -> list[tuple[float, str]]:
+        raise NotPermitted("this user may not read the journal")
+
+    async with serving(LittleServer()) as server:
+        (point,) = (await measured(SPEC, target(server, log=log)))[-1].points
+        (silent,) = (await measured(SPEC, target(server, log=none)))[-1].points
+    assert asked and point.server and point.window_seconds
+    assert point.server.log_rate == pytest.approx(77.0) and point.server.log_accept == pytest.approx(4.0)
+    assert point.server.log_lines == pytest.approx(1000 * point.window_seconds, abs=2)
+    assert any("server's log 77" in mark for mark in point.marks)
+    assert silent.server and silent.server.log_rate is None
 
 
 async def test_every_request_is_on_disk_as_it_ends() -> None:

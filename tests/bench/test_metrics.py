@@ -200,6 +200,20 @@ class TestMarks:
         lagging = ServerSide(accept_length=2.2, accept_how="average since flush")
         assert self.marks(server=lagging) == ""
 
+    def test_the_servers_log_is_held_against_ours(self) -> None:
+        made = metrics.point(steady())
+        assert made.output_rate and made.output_tokens
+        # a prefill's token is in no decode line
+        ours = made.output_rate.value * (made.output_tokens - 1) / made.output_tokens
+        assert self.marks(server=ServerSide(log_rate=ours * 1.02, log_accept=2.02)) == ""
+        assert "decode rate in the server's log" in self.marks(server=ServerSide(log_rate=ours * 0.96))
+        assert self.marks(server=ServerSide(log_rate=ours * 0.96, log_rate_error=ours * 0.02)) == ""
+        # the log counts what a request's last steps had too many, so it may be above us by so much
+        above = ServerSide(log_rate=ours * (1 + 1.9 * 2 / made.output_tokens), log_accept=2.0)
+        assert self.marks(server=above) == ""
+        assert "decode rate" in self.marks(server=replace(above, log_rate=ours * 2.0))
+        assert "accept length in the server's log 2.2" in self.marks(server=ServerSide(log_accept=2.2))
+
     def test_nothing_measured(self) -> None:
         point = metrics.point(Run(CELL, 0.0, 1.0, [], None, None, 9, final=True))
         assert point.marks == ("nothing measured",) and point.output_rate is None and not point.trusted
