@@ -80,6 +80,15 @@ class ServerView:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerView:
+    """One layer's reading: how old it is, or why there is none."""
+
+    name: str
+    read_at: float | None = None  # unix time
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TuneView:
     """Everything that is known of the host and its service."""
 
@@ -89,6 +98,7 @@ class TuneView:
     server: ServerView = ServerView()
     knobs: tuple[KnobRow, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    layers: tuple[LayerView, ...] = ()
     known_flags: tuple[FlagRow, ...] = ()  # all that the installed engine takes
     step: int | None = None
     read_only: str | None = None  # why; None: changes are possible

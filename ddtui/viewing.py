@@ -11,7 +11,7 @@ from ddtui.tuning.lock import LockState
 from ddtui.tuning.model import Reading
 from ddtui.tuning.survey import Survey
 from ddtui.tuning.watch import WatchState
-from ddtui.view import DrafterView, Fact, FlagRow, ServerView, ServiceView, TuneView
+from ddtui.view import DrafterView, Fact, FlagRow, LayerView, ServerView, ServiceView, TuneView
 from ddtui.words import duration
 
 
@@ -28,6 +28,10 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         server=server_view(state),
         knobs=state.knobs,
         verdicts=state.verdicts,
+        layers=tuple(
+            LayerView(reading.layer.value, reading.read_at, reading.problem)
+            for reading in (survey.readings if survey is not None else ())
+        ),
         known_flags=known_flags(survey) if survey is not None else (),
         step=state.step,
         read_only=read_only,

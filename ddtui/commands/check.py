@@ -35,25 +35,12 @@ async def _run(args: argparse.Namespace) -> int:
         "at": survey.at,
         "seconds": round(seconds, 3),
         "round_trips": survey.round_trips,
-        "layers": {reading.layer: _layer(reading) for reading in readings(survey)},
+        "layers": {reading.layer: _layer(reading) for reading in survey.readings},
         "knobs": rows,
         "verdicts": judged,
     }
     emit(args.json, "check", report, _lines(ctx.profile.name, survey, rows, judged, ctx.profile.simulated))
     return 0 if all(verdict.fine for verdict in judged) else 1
-
-
-def readings(survey: Survey) -> tuple[Reading[object], ...]:
-    """The layers in their order, from the disk to what was measured."""
-    return (
-        survey.drafter,
-        survey.engine,
-        survey.unit,
-        survey.process,
-        survey.server,
-        survey.journal,
-        survey.measured,
-    )
 
 
 def _layer(reading: Reading[object]) -> dict[str, object]:
@@ -85,7 +72,7 @@ def _lines(
             yield f"    to settle it: {verdict.settle}"
         for action in verdict.next:
             yield f"    next: {action.label}"
-    unread = [r for r in readings(survey) if r.problem and r.layer is not Layer.MEASURED]
+    unread = [r for r in survey.readings if r.problem and r.layer is not Layer.MEASURED]
     if unread:
         yield ""
         yield "Layers that could not be read:"

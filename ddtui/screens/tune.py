@@ -40,7 +40,7 @@ class TuneScreen(PanedScreen):
         super().__init__(desk)
         self.drafter, self.service = DrafterPane(), ServicePane()
         self.journal = JournalPane(desk.store)
-        self.checks = ChecksPane()
+        self.checks = ChecksPane(desk.now)
         self.charts = (ChartPane("rate"), ChartPane("accept"))
         self.upper = PaneRow(self.drafter, self.service, self.journal, id="upper")
         self.lower = PaneRow(self.checks, *self.charts, id="lower")

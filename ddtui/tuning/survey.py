@@ -46,6 +46,19 @@ class Survey:
     round_trips: int = 0  # how many this survey took
 
     @property
+    def readings(self) -> tuple[Reading[object], ...]:
+        """The layers in their order, from the disk to what was measured."""
+        return (
+            self.drafter,
+            self.engine,
+            self.unit,
+            self.process,
+            self.server,
+            self.journal,
+            self.measured,
+        )
+
+    @property
     def changed_at(self) -> Mapping[str, float]:
         """When files were last changed, by the host's clock: path -> unix time."""
         return {**(self.service.changed_at if self.service else {}), **self.stamps}

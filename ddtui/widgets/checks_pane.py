@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections import Counter
+from collections.abc import Callable
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -15,12 +16,14 @@ from ddtui.actions import Where
 from ddtui.bindings import bindings
 from ddtui.messages import NextStepChosen
 from ddtui.tuning.model import Layer, NextAction, Status, Verdict
-from ddtui.view import View
+from ddtui.view import LayerView, View
 from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
-from ddtui.words import STATUS_LOOK
+from ddtui.widgets.words_view import Words
+from ddtui.words import STATUS_LOOK, duration
 
+AGES_EVERY = 5.0  # s
 OPENING = ("open-log", "open-unit")
 NO_BREAK = "\u00a0"  # keeps the words of a status on one line
 
@@ -106,15 +109,27 @@ class ChecksPane(Pane):
 
     DEFAULT_CSS = """
     ChecksPane #check-list { height: 1fr; }
+    ChecksPane #layer-ages { color: $muted; max-height: 3; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float]) -> None:
         super().__init__("Checks", id="checks")
+        self._now = now
+        self._layers: tuple[LayerView, ...] = ()
 
     def compose(self) -> ComposeResult:
         yield CheckList()
+        yield Words(id="layer-ages")
+
+    def on_mount(self) -> None:
+        self.set_interval(AGES_EVERY, self._show_ages)
+
+    def _show_ages(self) -> None:
+        self.query_one("#layer-ages", Words).show(ages(self._layers, self._now()))
 
     def show(self, view: View) -> None:
+        self._layers = view.tune.layers
+        self._show_ages()
         verdicts = view.tune.verdicts
         self.query_one(CheckList).show(verdicts)
         wrong = [verdict for verdict in verdicts if not verdict.fine]
@@ -126,6 +141,20 @@ class ChecksPane(Pane):
             self.set_state(", ".join(f"{count} {status}" for status, count in counts.items()), bad=bad)
         else:
             self.set_state(f"all {len(verdicts)} in force")
+
+
+def ages(layers: tuple[LayerView, ...], now: float) -> Content:
+    """How old each layer's reading is, and which one could not be read."""
+    parts: list[Content] = []
+    for layer in layers:
+        if layer.problem is not None:
+            parts.append(Content.assemble((f"✗{NO_BREAK}{layer.name}".replace(" ", NO_BREAK), "$warning")))
+        elif layer.read_at is not None:
+            age = duration(max(0.0, now - layer.read_at)).replace(" ", NO_BREAK)
+            parts.append(Content(f"{layer.name.replace(' ', NO_BREAK)}{NO_BREAK}{age}"))
+    if not parts:
+        return Content("")
+    return Content.assemble("read ago: ", *[piece for part in parts for piece in (part, "  ")]).rstrip()
 
 
 def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:

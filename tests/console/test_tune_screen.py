@@ -21,7 +21,7 @@ from ddtui.screens.review import Review
 from ddtui.screens.text import TextDialog
 from ddtui.screens.tune import TuneScreen
 from ddtui.tuning.model import Evidence, Layer, NextAction, Op, Phase, Progress, Turn
-from ddtui.view import ServiceView
+from ddtui.view import LayerView, ServiceView
 from ddtui.widgets.change_panel import ChangePanel
 from ddtui.widgets.checks_pane import CheckList
 from ddtui.widgets.choices import Choices
@@ -470,3 +470,16 @@ async def test_a_service_that_failed_says_so_in_the_strip() -> None:
     )
     async with console(FakeSession(view=view)) as desk:
         assert "failed 1 min" in desk.text() and "! exit code 1" in desk.text()
+
+
+async def test_every_layer_shows_how_old_its_reading_is_or_that_there_is_none() -> None:
+    async with console(size=(200, 60)) as desk:
+        layers = (
+            LayerView("engine", read_at=NOW - 125),
+            LayerView("unit", read_at=NOW - 3),
+            LayerView("journal", read_at=NOW, problem="may not be read"),
+        )
+        desk.session.show(layers=layers)
+        await desk.until(lambda: "engine 2 min 05 s" in desk.text().replace("\u00a0", " "))
+        shown = " ".join(desk.text().replace("\u00a0", " ").split())
+        assert "unit 3 s" in shown and "✗ journal" in shown
