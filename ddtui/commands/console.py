@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import os
 import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ddtui.commands import ask
 from ddtui.commands.failure import InputError
 
 if TYPE_CHECKING:
@@ -19,8 +21,22 @@ def run(args: argparse.Namespace) -> int:
 
     found = usable()
     served = "TEXTUAL_DRIVER" in os.environ  # in a browser: its driver talks to the server through pipes
-    if not served and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InputError("the console needs a terminal; `ddtui --help` lists the commands that do not")
+    if args.plain or (found.plain and not served):
+        return _plain(args, found.refresh)
+    if not served:
+        if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
+            raise InputError(
+                "the console needs a terminal; --plain gives one line of text per event instead, and "
+                "`ddtui --help` lists the commands that need none"
+            )
+        term = os.environ.get("TERM", "")
+        if term in ("", "dumb", "unknown") and sys.platform != "win32":
+            question = (
+                f"This terminal (TERM={term}) cannot draw the console. One line of text per event instead?"
+            )
+            if asyncio.run(ask.confirm(question)):
+                return _plain(args, found.refresh)
+            raise InputError(f"TERM={term} cannot draw the console; --plain gives one line of text per event")
     from ddtui.app import DdtuiApp
     from ddtui.session import open_session
 
@@ -34,6 +50,19 @@ def run(args: argparse.Namespace) -> int:
     )
     app.run()
     return app.return_code or 0
+
+
+def _plain(args: argparse.Namespace, refresh: float) -> int:
+    from ddtui.plain import Plain
+    from ddtui.session import open_session
+
+    if not args.profile:
+        raise InputError("say the profile: `ddtui PROFILE --plain`; `ddtui profiles` lists them")
+    profile = args.load(args.profile)
+    session = open_session(profile, read_only=args.read_only, refresh=refresh)
+    console = Plain(profile, partial(print, flush=True))
+    asyncio.run(console.run(session, ask.TerminalAsker()))
+    return 0
 
 
 def _offers() -> list[Offer]:

@@ -180,7 +180,7 @@ class FirstRun(Dialog[str]):
         choices.display = True
         choices.highlighted = 0
         choices.focus()
-        self.query_one("#next", Button).label = "Try it  ↵"
+        self.query_one("#next", Button).label = "Try   ↵"
         if len(self._units) == 1:
             self._try(self._units[0])
 
@@ -210,7 +210,7 @@ class FirstRun(Dialog[str]):
         self.query_one("#tested", Words).show(tested_words(found, self._tested))
         self.query_one("#name", Input).value = name
         self.set_class(True, "-tested")
-        self.query_one("#next", Button).label = "Save and connect  ↵"
+        self.query_one("#next", Button).label = "Save  ↵"
         self.query_one("#name").focus()
 
     # tried → saved
