@@ -41,6 +41,8 @@ class PanedScreen(ConsoleScreen):
             self.call_after_refresh(pane.focus_first)
 
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        if event.widget is not self.focused:
+            return  # it comes late: the focus has gone on
         found = self.pane_of(event.widget)
         if found is not None and self._going in (None, found[0].panes[found[1]]):
             found[0].show_pane(found[1])
