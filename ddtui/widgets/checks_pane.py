@@ -144,17 +144,18 @@ class ChecksPane(Pane):
 
 
 def ages(layers: tuple[LayerView, ...], now: float) -> Content:
-    """How old each layer's reading is, and which one could not be read."""
-    parts: list[Content] = []
-    for layer in layers:
-        if layer.problem is not None:
-            parts.append(Content.assemble((f"✗{NO_BREAK}{layer.name}".replace(" ", NO_BREAK), "$warning")))
-        elif layer.read_at is not None:
-            age = duration(max(0.0, now - layer.read_at)).replace(" ", NO_BREAK)
-            parts.append(Content(f"{layer.name.replace(' ', NO_BREAK)}{NO_BREAK}{age}"))
-    if not parts:
-        return Content("")
-    return Content.assemble("read ago: ", *[piece for part in parts for piece in (part, "  ")]).rstrip()
+    """How old the readings are, the newest first, and which layers could not be read."""
+    known = sorted((now - one.read_at, one.name) for one in layers if one.read_at and not one.problem)
+    groups: dict[str, list[str]] = {}
+    for age, name in known:
+        groups.setdefault(duration(max(0.0, age)), []).append(name)
+    parts = [Content(f"{', '.join(names)} {age} ago") for age, names in groups.items()]
+    parts += [
+        Content.styled(f"✗ {one.name}", "$warning")
+        for one in layers
+        if one.problem and one.name != Layer.MEASURED  # no burst yet is no failure
+    ]
+    return Content("; ").join(parts)
 
 
 def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:

@@ -480,6 +480,4 @@ async def test_every_layer_shows_how_old_its_reading_is_or_that_there_is_none() 
             LayerView("journal", read_at=NOW, problem="may not be read"),
         )
         desk.session.show(layers=layers)
-        await desk.until(lambda: "engine 2 min 05 s" in desk.text().replace("\u00a0", " "))
-        shown = " ".join(desk.text().replace("\u00a0", " ").split())
-        assert "unit 3 s" in shown and "✗ journal" in shown
+        await desk.until(lambda: "unit 3 s ago; engine 2 min 05 s ago; ✗ journal" in desk.text())
