@@ -12,12 +12,15 @@ from textual.content import Content
 from textual.suggester import SuggestFromList
 from textual.widgets import Button, Input, Static
 
-from ddtui.bench.model import BurstSpec, Cell
+from ddtui.bench.model import BurstSpec, Cell, Place
+from ddtui.burst_words import link_warning, load_place
 from ddtui.profile import Bench
 from ddtui.screens.base import Dialog
+from ddtui.widgets.pick_line import PickLine
 from ddtui.words import duration, parse_count, plural, tokens
 
 WORKLOADS = ("code", "chat", "completion", "document")
+PLACES: tuple[Place, ...] = ("here", "host")
 
 
 class BurstDialog(Dialog[BurstSpec]):
@@ -27,14 +30,14 @@ class BurstDialog(Dialog[BurstSpec]):
     DEFAULT_CSS = """
     BurstDialog {
         & > .box { width: 66; }
-        #sum { margin-top: 1; height: 2; color: $muted; }
+        #sum { margin-top: 1; height: 3; color: $muted; }
         #sum.-bad { color: $error; }
     }
     """
 
-    def __init__(self, bench: Bench, step: int | None) -> None:
+    def __init__(self, bench: Bench, step: int | None, *, rtt_ms: float | None = None) -> None:
         super().__init__()
-        self._bench, self._step = bench, step
+        self._bench, self._step, self._rtt_ms = bench, step, rtt_ms
 
     def compose(self) -> ComposeResult:
         bench = self._bench
@@ -53,12 +56,16 @@ class BurstDialog(Dialog[BurstSpec]):
                     yield Static(Content(name), markup=False)
                     suggester = SuggestFromList(WORKLOADS) if name == "workload" else None
                     yield Input(value, id=name, placeholder=hint, compact=True, suggester=suggester)
+            with Horizontal(classes="field"):
+                yield Static(Content("load"), markup=False)
+                yield PickLine([(place, load_place(place, self._rtt_ms)) for place in PLACES], id="at")
             yield Static(id="sum", markup=False)
             with Horizontal(classes="buttons"):
                 yield Button("Cancel  esc", id="no", compact=True)
                 yield Button("Start  ↵", id="start", compact=True, variant="primary")
 
     def on_mount(self) -> None:
+        self.query_one("#at", PickLine).pick(self._bench.at)
         self.query_one("#start").focus()
         self._sum()
 
@@ -73,16 +80,19 @@ class BurstDialog(Dialog[BurstSpec]):
         workload = text["workload"].strip()
         if not workload:
             raise ValueError(f"workload: one of {', '.join(WORKLOADS)}, or a JSONL file")
+        at: Place = "host" if self.query_one("#at", PickLine).value == "host" else "here"
         cells = tuple(Cell(c, n, workload) for n in contexts for c in concurrency)
         return BurstSpec(
             cells,
             output[0],
-            self._bench.at,
+            at,
             max_seconds=self._bench.max_seconds,
+            precision=self._bench.precision,
             temperature=self._bench.temperature,
         )
 
     @on(Input.Changed)
+    @on(PickLine.Changed)
     def _sum(self) -> None:
         word = self.query_one("#sum", Static)
         button = self.query_one("#start", Button)
@@ -96,8 +106,12 @@ class BurstDialog(Dialog[BurstSpec]):
         button.disabled = False
         word.remove_class("-bad")
         limit = duration(len(spec.cells) * spec.max_seconds)
-        where = "load runs on the host" if spec.at == "host" else "load runs here, through the link"
-        word.update(Content(f"{plural(len(spec.cells), 'cell')}, at most {limit}\n{where}"))
+        warning = link_warning(spec.at, self._rtt_ms)
+        word.update(
+            Content.assemble(
+                f"{plural(len(spec.cells), 'cell')}, at most {limit}", (f"\n{warning}", "$warning")
+            )
+        )
 
     @on(Input.Submitted)
     @on(Button.Pressed, "#start")

@@ -147,9 +147,21 @@ class Flows:
         from ddtui.screens.burst import BurstDialog
 
         view = self._desk.view
-        spec: BurstSpec | None = await self._ask(BurstDialog(view.profile.bench, view.tune.step))
-        if spec is not None:
-            self._spawn("burst", self._desk.burst(spec))
+        dialog = BurstDialog(view.profile.bench, view.tune.step, rtt_ms=view.tune.link.rtt_ms)
+        spec: BurstSpec | None = await self._ask(dialog)
+        if spec is None or not await self._may_load():
+            return
+        self._spawn("burst", self._desk.burst(spec))
+
+    async def _may_load(self) -> bool:
+        """In production a burst slows real users down: asked once more."""
+        if self._type_name is None:
+            return True
+        text = f"{self._desk.view.profile.name} is in production, and a burst slows its users down."
+        agreed: bool | None = await self._ask(
+            Confirm("Run it?", text, yes="Run", danger=True, type_name=self._type_name)
+        )
+        return bool(agreed)
 
     async def check_output(self) -> None:
         """Whether the output of what is in force is right, once that is agreed to."""

@@ -1,7 +1,9 @@
 """Watching a host and its service: one frozen `WatchState` after another, for whoever subscribes.
 
 Every two seconds a cheap look (systemd's status, the times of the files, the lock: two round trips side by
-side) and the server's own load. A layer is read again only when something moved that it rests on.
+side). A layer is read again only when something moved that it rests on. The server's own load is asked for
+every ten seconds, and when something moved: each asking is a line in the server's access log. Whoever acts on
+it (a plan, a restart, a burst) asks for itself.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from ddtui.host.service import ServiceStatus
 
 INTERVAL = 2.0  # seconds
+LOADS_EVERY = 10.0  # seconds between askings for the server's load
 PENDING_EVERY = 30.0  # seconds between looks for a change that was cut
 NOTICES = 50
 
@@ -77,6 +80,7 @@ class Watch:
         self._place: Place | None = None
         self._rights_known = False
         self._pending_at = 0.0
+        self._loads_at = 0.0  # when the load was asked for, on the monotonic clock
 
     @property
     def state(self) -> WatchState:
@@ -189,6 +193,7 @@ class Watch:
         async with self._surveying:
             previous = None if whole and only is None else self._state.survey
             survey = await surveys.read(self._ctx, previous, only)
+            self._loads_at = 0.0
             judged = verdicts.judge(survey, self._ctx.profile)
             self._publish(
                 survey=survey,
@@ -224,6 +229,9 @@ class Watch:
         ):
             self._publish(loads=None)
             return
+        if time.monotonic() - self._loads_at < LOADS_EVERY:
+            return
+        self._loads_at = time.monotonic()
         try:
             async with await layers.open_api(self._ctx, survey) as api:
                 loads = await api.loads()
