@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from ddtui.bench import compare, experiment, kept, sides
+from ddtui.bench import compare, effect, experiment, kept, sides
 from ddtui.bench.advice import Advice, grouped
 from ddtui.bench.compare import Comparison
+from ddtui.bench.effect import Effects
 from ddtui.bench.experiment import ExperimentPlan, Trial
 from ddtui.bench.model import Burst, Point
 from ddtui.report import collect, figures
@@ -160,6 +161,15 @@ class Past:
             report = collect.overview(history, self.host, self.unit)
             drawn = tuple(figures.all_of(report))
             return Overview(len(report.steps), drawn, grouped(report.advice), report.simulated)
+
+        return await self._do(read)
+
+    async def effect(self, knob: str) -> Effects | None:
+        """What the values of this knob gave so far. None: nothing was measured with it."""
+
+        def read(history: History) -> Effects | None:
+            steps = listing.steps(history, self.host, self.unit)
+            return effect.of_knob(knob, steps, runs.newest_of_all(history, self.host, self.unit))
 
         return await self._do(read)
 

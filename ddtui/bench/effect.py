@@ -1,0 +1,109 @@
+"""What a knob did so far: for each of its values the newest measured step, on the cell that most share."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ddtui.bench.model import Estimate
+
+
+class MeasuredStep(Protocol):
+    """A step in a list."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def knobs(self) -> Mapping[str, str | None]: ...
+
+
+class MeasuredCell(Protocol):
+    """The newest point of one cell of a step."""
+
+    @property
+    def step(self) -> int: ...
+    @property
+    def concurrency(self) -> int: ...
+    @property
+    def context(self) -> int: ...
+    @property
+    def workload(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+    @property
+    def values(self) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One value of the knob. `others`: what the step's other knobs were."""
+
+    value: str | None  # None: without the flag
+    step: int
+    rate: Estimate  # output tok/s
+    accept_length: float | None
+    others: tuple[tuple[str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """The values that were measured on one cell, in their order; `mixed`: other knobs differ among them."""
+
+    concurrency: int
+    context: int
+    workload: str
+    rows: tuple[Effect, ...]
+    mixed: bool
+
+
+def of_knob(knob: str, steps: Iterable[MeasuredStep], cells: Iterable[MeasuredCell]) -> Effects | None:
+    """None: no step with this knob was measured."""
+    settings = {step.number: step.knobs for step in steps if knob in step.knobs}
+    found: dict[tuple[str, int, int], dict[str | None, MeasuredCell]] = defaultdict(dict)
+    for cell in cells:
+        if cell.step not in settings or _estimate(cell.values.get("output_rate")) is None:
+            continue
+        value = settings[cell.step][knob]
+        kept = found[(cell.workload, cell.context, cell.concurrency)]
+        if value not in kept or cell.at > kept[value].at:
+            kept[value] = cell
+    if not found:
+        return None
+    best = max(found, key=lambda key: (len(found[key]), max(c.at for c in found[key].values()), key))
+    rows = []
+    for value, cell in sorted(found[best].items(), key=lambda pair: _order(pair[0])):
+        rate = _estimate(cell.values.get("output_rate"))
+        assert rate is not None
+        accept = _estimate(cell.values.get("accept_length"))
+        others = tuple(sorted((k, v) for k, v in settings[cell.step].items() if k != knob))
+        rows.append(Effect(value, cell.step, rate, accept.value if accept else None, others))
+    workload, context, concurrency = best
+    mixed = len({row.others for row in rows}) > 1
+    return Effects(concurrency, context, workload, tuple(rows), mixed)
+
+
+def _estimate(plain: Any) -> Estimate | None:
+    if not isinstance(plain, Mapping) or plain.get("value") is None:
+        return None
+    return Estimate(plain["value"], plain["low"], plain["high"], plain["n"])
+
+
+def _order(value: str | None) -> tuple[int, float, str]:
+    """Numbers by size, words after them, without the flag first."""
+    if value is None:
+        return (0, 0.0, "")
+    try:
+        return (1, float(value), "")
+    except ValueError:
+        return (2, 0.0, value)
+
+
+def best_of(rows: Sequence[Effect]) -> Effect | None:
+    """The value with the greatest rate, if it is surely greater than every other: intervals do not touch."""
+    if len(rows) < 2:
+        return None
+    top = max(rows, key=lambda row: row.rate.value)
+    apart = all(row.rate.high < top.rate.low for row in rows if row is not top)
+    return top if apart else None
