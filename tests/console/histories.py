@@ -94,6 +94,8 @@ def fill(history: History) -> None:
             history.add_note("step", str(step.id), "baseline")
         if number == 4:
             history.add_note("step", str(step.id), "no faster than 16: step time grows")
+    with history.writing() as db:
+        db.execute("UPDATE notes SET at = ?", (NOW - 7200,))
     other = history.step("ct201", UNIT, setting(SETTINGS[0][0], gpu="8 x NVIDIA H200"), at=NOW - 90_000)
     history.save_burst("ct201", UNIT, kept.to_plain(burst_of(other.number, 0.7, 4.0, id="other-host")))
     for id, state, done in (("20260527-120000-ee01", "done", 3), ("20260528-080000-ee02", "stopped", 2)):

@@ -75,7 +75,7 @@ async def test_a_step_against_itself_asks_for_another(tmp_path: Path) -> None:
 
 
 async def test_the_metric_turns_in_the_table_and_in_the_heat_map(tmp_path: Path) -> None:
-    async with compare(tmp_path) as (desk, screen):
+    async with compare(tmp_path) as (desk, _screen):
         seen = []
         for _ in range(5):
             seen.append(desk.text().split("╭─ ")[-1].split(",")[0])
@@ -95,7 +95,7 @@ async def test_the_heat_map_and_the_table_have_one_cursor(tmp_path: Path) -> Non
 
 
 async def test_in_80_columns_picking_a_step_shows_the_answer_and_escape_leads_back(tmp_path: Path) -> None:
-    async with compare(tmp_path, (80, 24)) as (desk, screen):
+    async with compare(tmp_path, (80, 24)) as (desk, _screen):
         await desk.press("down", "enter")
         await desk.until(lambda: "[Answer]" in desk.text() and "▼ step 5" in desk.text())
         assert "B  step 5   budget 16, topk 1, window off" in desk.text()

@@ -50,7 +50,7 @@ async def test_steps_with_knobs_rates_and_notes_and_the_one_under_the_cursor_who
 
 
 async def test_every_kind_is_listed_in_turn(tmp_path: Path) -> None:
-    async with history(tmp_path) as (desk, screen, _):
+    async with history(tmp_path) as (desk, _screen, _):
         for title in ("Bursts (6)", "Changes (6)", "Sweeps (2)", "Notes (2)", "Steps (6)"):
             await desk.press("v")
             await desk.until(lambda title=title: title in desk.text())  # type: ignore[misc]

@@ -41,7 +41,7 @@ def asked(session: FakeSession, what: str) -> list[object]:
 async def test_the_grid_is_picked_and_what_it_takes_is_shown_before_it_starts() -> None:
     skipped = (((("budget", "32"),), "budget 32 needs topk 2 or more"),)
     session = FakeSession()
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         wanted = replace(PLAN, skipped=skipped)
         session.forecasts = [make_forecast(wanted)]
         await desk.press("space", "right", "space", "right", "space")  # budget 4, 8, 16
@@ -72,7 +72,7 @@ async def test_order_and_what_happens_at_the_end_are_chosen_beforehand() -> None
 
 async def test_what_cannot_be_is_said_while_it_is_picked() -> None:
     session = FakeSession()
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.until(lambda: "pick values of a knob" in desk.text())
         session.forecasts = [BenchError("128 requests at once are more than the 64 that the profile allows")]
         await desk.press("a")
@@ -82,7 +82,7 @@ async def test_what_cannot_be_is_said_while_it_is_picked() -> None:
 async def test_it_runs_unattended_with_its_results_growing_and_tells_how_it_ended(tmp_path: Path) -> None:
     session = FakeSession()
     session.past = make_past(tmp_path)
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.press("a", "ctrl+s")
         await desk.dialog(Confirm)
         assert "6 restarts of the server" in desk.text()
@@ -106,7 +106,7 @@ async def test_it_runs_unattended_with_its_results_growing_and_tells_how_it_ende
 
 async def test_stopping_asks_and_closes_it() -> None:
     session = FakeSession()
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.press("a", "ctrl+s")
         await desk.dialog(Confirm)
         await desk.press("y")
@@ -144,7 +144,7 @@ async def test_an_earlier_one_is_read_whole_and_gone_on_with(tmp_path: Path) -> 
 
 async def test_a_production_host_asks_for_its_name() -> None:
     session = FakeSession(make_profile(production=True))
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.press("a", "ctrl+s")
         await desk.dialog(Confirm)
         await desk.press("y")
@@ -159,7 +159,7 @@ async def test_a_production_host_asks_for_its_name() -> None:
 async def test_read_only_starts_nothing() -> None:
     session = FakeSession()
     session.view = replace(session.view, read_only="no sudo rights")
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.press("a", "ctrl+s")
         await desk.until(lambda: "read-only: no sudo rights" in desk.told())
         assert not asked(session, "experiment")
@@ -201,7 +201,7 @@ async def test_a_wish_that_won_is_no_wish_any_more(left: tuple[tuple[str, str], 
 
 async def test_calibrating_says_what_it_takes_and_runs() -> None:
     session = FakeSession()
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.press("K")
         await desk.dialog(CalibrateDialog)
         await desk.until(lambda: "3 restarts of the server" in desk.text())
@@ -213,7 +213,7 @@ async def test_calibrating_says_what_it_takes_and_runs() -> None:
 
 async def test_one_that_cannot_begin_says_why() -> None:
     session = FakeSession()
-    async with sweep(session) as (desk, screen):
+    async with sweep(session) as (desk, _screen):
         await desk.press("a", "ctrl+s")
         await desk.dialog(Confirm)
         session.states.put_nowait(HostError("bea@other:77 holds the lock"))
@@ -223,7 +223,7 @@ async def test_one_that_cannot_begin_says_why() -> None:
 
 
 async def test_in_80_columns_everything_is_reached() -> None:
-    async with sweep(size=(80, 24)) as (desk, screen):
+    async with sweep(size=(80, 24)) as (desk, _screen):
         for name in ("[What it takes]", "[Earlier]", "[Trials]", "[Set up]"):
             await desk.press("right_square_bracket")
             await desk.until(lambda name=name: name in desk.text())  # type: ignore[misc]
