@@ -168,7 +168,7 @@ class Past:
         """What the values of this knob gave so far. None: nothing was measured with it."""
 
         def read(history: History) -> Effects | None:
-            steps = listing.steps(history, self.host, self.unit)
+            steps = [one for one in listing.steps(history, self.host, self.unit) if not one.wrong]
             return effect.of_knob(knob, steps, runs.newest_of_all(history, self.host, self.unit))
 
         return await self._do(read)

@@ -189,6 +189,8 @@ def compare(
     standing = _standing([cell.headline.answer for cell in judged if cell.headline])
     if b.wrong:
         standing = Standing.WORSE
+    elif a.wrong:  # what is wrong wins over nothing
+        standing = Standing.BETTER
     warnings = [*reasons, *warnings]
     return Comparison(
         a=a.name,
@@ -401,6 +403,8 @@ def _sentence(a: Side, b: Side, cells: Sequence[CellComparison], outputs: Output
     text = f"{b.name} ({b.setting}) against {a.name}: throughput {'; '.join(parts)}; {outputs.text}"
     if b.wrong:
         text = f"{b.name} ({b.setting}) gives wrong output: {b.wrong}; {text}"
+    elif a.wrong:
+        text = f"{a.name} gives wrong output: {a.wrong}; {text}"
     if preview:
         text += "; a preview, no verdict to rely on"
         if any(cell.headline and cell.headline.floor is None for cell in cells):

@@ -8,10 +8,9 @@ from typing import Any
 from ddtui.bench import kept, samples
 from ddtui.bench.compare import Restarts, Run, Side
 from ddtui.bench.model import Cell
-from ddtui.bench.quality import Verdict
 from ddtui.bench.samples import Samples
+from ddtui.store import outputs, series
 from ddtui.store import runs as stored
-from ddtui.store import series
 from ddtui.store.history import History
 from ddtui.store.model import Step
 from ddtui.store.runs import StoredRun
@@ -87,9 +86,5 @@ def _side(history: History, step: Step, found: Sequence[StoredRun]) -> Side:
 
 
 def _wrong(history: History, step: Step) -> str:
-    """Why the newest quality check of the step failed; empty if it did not, or there was none."""
-    checks = history.quality(step.host, step.unit, step=step.number)
-    newest = checks[0] if checks else {}
-    return (
-        str(newest.get("text", "")) if newest.get("verdict") in (Verdict.GARBAGE, Verdict.DIFFERENT) else ""
-    )
+    """Why the newest output checks of the step failed; empty if they did not, or there was none."""
+    return outputs.why_wrong(history.quality(step.host, step.unit, step=step.number))

@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ddtui.commands.ask import confirm
@@ -15,9 +15,10 @@ from ddtui.commands.failure import InputError
 from ddtui.commands.opened import wait
 from ddtui.commands.output import emit
 from ddtui.profile import Profile
-from ddtui.store import exchange, sweeps
+from ddtui.store import exchange, outputs, sweeps
 from ddtui.store.history import History
 from ddtui.store.model import Note, Step, StoredBurst, StoredChange
+from ddtui.store.outputs import OutputCheck
 from ddtui.store.sweeps import StoredSweep
 from ddtui.words import plural
 
@@ -47,8 +48,14 @@ def _list(history: History, args: argparse.Namespace) -> int:
     steps = history.steps(host, unit, search=args.search, limit=args.limit)
     changes = [] if args.search else history.changes(host, unit, limit=args.limit)
     swept = [] if args.search else sweeps.sweeps(history, host, unit)
-    report = {"steps": steps, "changes": changes, "sweeps": swept}
-    emit(args.json, "history", report, _lines(steps, changes, swept, args.search))
+    wrong = outputs.wrong_steps(history, host, unit)
+    report = {
+        "steps": steps,
+        "changes": changes,
+        "sweeps": swept,
+        "wrong_output": {str(step.number): wrong[step.id] for step in steps if step.id in wrong},
+    }
+    emit(args.json, "history", report, _lines(steps, changes, swept, args.search, wrong))
     return 0
 
 
@@ -59,7 +66,7 @@ def _show(history: History, args: argparse.Namespace) -> int:
     notes = history.notes("step", str(step.id))
     quality = history.quality(step.host, step.unit, step=step.number)
     report = {"step": step, "bursts": bursts, "notes": notes, "quality": quality}
-    emit(args.json, "history-step", report, _step_lines(step, bursts, notes))
+    emit(args.json, "history-step", report, _step_lines(step, bursts, notes, outputs.newest(quality)))
     return 0
 
 
@@ -128,7 +135,11 @@ def _counted(counts: Counter[str]) -> str:
 
 
 def _lines(
-    steps: Sequence[Step], changes: Sequence[StoredChange], swept: Sequence[StoredSweep], search: str
+    steps: Sequence[Step],
+    changes: Sequence[StoredChange],
+    swept: Sequence[StoredSweep],
+    search: str,
+    wrong: Mapping[int, str],
 ) -> Iterator[str]:
     if not steps and search:
         yield f"No step is found by {search!r}."
@@ -144,6 +155,8 @@ def _lines(
             f"  {step.number:>4}  {_when(step.at)}  {step.host}  {knobs}  "
             f"{plural(step.bursts, 'burst')}{simulated}{noted}"
         )
+        if step.id in wrong:
+            yield f"        output WRONG: {wrong[step.id]}"
     if search:
         return
     yield ""
@@ -157,7 +170,9 @@ def _lines(
         yield f"  {sweep.id}  {_when(sweep.at)}  {sweep.host}  {sweep.state}"
 
 
-def _step_lines(step: Step, bursts: Sequence[StoredBurst], notes: Sequence[Note]) -> Iterator[str]:
+def _step_lines(
+    step: Step, bursts: Sequence[StoredBurst], notes: Sequence[Note], checks: Sequence[OutputCheck]
+) -> Iterator[str]:
     setting = step.setting
     simulated = "  SIMULATED" if step.simulated else ""
     yield f"step {step.number} of {step.host}, {step.unit}, since {_when(step.at)}{simulated}"
@@ -173,6 +188,8 @@ def _step_lines(step: Step, bursts: Sequence[StoredBurst], notes: Sequence[Note]
             yield f"  {label}: {text}"
     for verdict in step.verdicts:
         yield f"  {verdict.get('title')}: {verdict.get('status')}"
+    for check in checks:
+        yield f"  output{' WRONG' if check.wrong else ''}: {check.text}"
     for burst in bursts:
         cells = len(burst.burst.get("points", ()))
         yield f"  burst {burst.id}  {_when(burst.at)}  {burst.state}  {plural(cells, 'cell')}  {burst.note}"

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ddtui import __version__, redact
 from ddtui.bench import kept
 from ddtui.bench.advice import Advice, Observation, advise
 from ddtui.bench.model import Cell, Estimate, Point
-from ddtui.store import listing
+from ddtui.store import listing, outputs
 from ddtui.store import runs as stored
 from ddtui.store.history import History
 from ddtui.store.model import Setting, Step
+from ddtui.store.outputs import OutputCheck
 from ddtui.store.runs import Newest, StoredRun
 
 LATELY = 200  # steps, those measured last, that the advice of an overview rests on
@@ -42,6 +43,8 @@ class Report:
     commands: tuple[str, ...] = ()  # how each number can be had again
     warnings: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()  # comparisons with the first step, where there are some
+    checks: Mapping[int, tuple[OutputCheck, ...]] = field(default_factory=dict)  # of outputs, by steps' ids
+    wrong: Mapping[int, str] = field(default_factory=dict)  # why the output of a step is wrong, by steps' ids
 
     @property
     def simulated(self) -> bool:
@@ -61,10 +64,19 @@ def collect(
         for step in steps
         for run in stored.newest(history, step)
     ]
+    checks = {
+        step.id: outputs.newest(history.quality(step.host, step.unit, step=step.number)) for step in steps
+    }
+    wrong = {step: one.text for step, found in checks.items() for one in found if one.wrong}
     seen = [
-        Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}") for entry in entries
+        Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}")
+        for entry in entries
+        if entry.step.id not in wrong
     ]
     marks: dict[str, None] = {}
+    for step in steps:
+        if step.id in wrong:
+            marks[f"step {step.number}: its output is WRONG: {wrong[step.id]}"] = None
     for entry in entries:
         where = f"step {entry.step.number}, C={entry.point.cell.concurrency} ctx={entry.point.cell.context}"
         for mark in entry.point.marks:
@@ -80,6 +92,8 @@ def collect(
         commands=tuple(dict.fromkeys(_command(entry) for entry in entries)),
         warnings=tuple(marks),
         sentences=tuple(sentences),
+        checks=checks,
+        wrong=wrong,
     )
 
 
@@ -107,14 +121,15 @@ def overview(history: History, host: str, unit: str) -> Report:
             run = StoredRun("", newest.step, {}, {}, "", step.simulated)
             entries.append(Entry(step, run, _drawn(newest)))
     newest_at = {entry.step.number: entry.point.started_at for entry in entries}
+    wrong = outputs.wrong_steps(history, host, unit)
     lately = set(sorted(newest_at, key=lambda number: -newest_at[number])[:LATELY])
     seen = [
         Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}")
         for entry in entries
-        if entry.step.number in lately
+        if entry.step.number in lately and entry.step.id not in wrong
     ]
     measured = tuple(steps[number] for number in sorted(newest_at))
-    return Report("", time.time(), measured, tuple(entries), advise(seen))
+    return Report("", time.time(), measured, tuple(entries), advise(seen), wrong=wrong)
 
 
 def _drawn(newest: Newest) -> Point:

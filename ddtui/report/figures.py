@@ -44,11 +44,15 @@ def all_of(report: Report) -> list[Figure]:
 
 
 def pareto(report: Report, context: int) -> Figure:
-    """All steps at one context length, from one request at once to many; the front marked."""
+    """All steps at one context length, from one request at once to many; the front marked. A step with
+    wrong output is never on it.
+    """
     entries = [entry for entry in report.entries if entry.point.cell.context == context]
     on_front = {
         (name, point.cell)
-        for name, point in ranking.front((f"step {e.step.number}", e.point) for e in entries)
+        for name, point in ranking.front(
+            (f"step {e.step.number}", e.point) for e in entries if e.step.id not in report.wrong
+        )
     }
     dots: dict[int, list[Dot]] = {step.id: [] for step in report.steps}
     for entry in entries:

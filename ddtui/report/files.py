@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,7 @@ def as_json(report: Report) -> str:
                 "flags": flags(step),
                 "verdicts": step.verdicts,
                 "note": step.note,
+                "output": [{**asdict(one), "wrong": one.wrong} for one in report.checks.get(step.id, ())],
             }
             for step in report.steps
         ],

@@ -71,6 +71,8 @@ def _markdown(report: Report) -> Iterator[str]:
             yield f"- {label}: {_plain(text)}"
         for verdict in step.verdicts:
             yield f"- {_plain(str(verdict.get('title')))}: {_plain(str(verdict.get('status')))}"
+        for check in report.checks.get(step.id, ()):
+            yield f"- output{' **WRONG**' if check.wrong else ''}: {_plain(check.text)}"
         words = " ".join(f"{name}={json.dumps(value, default=str)}" for name, value in flags(step).items())
         yield f"- flags: `{words.replace('`', '')}`"
     yield ""
@@ -126,6 +128,9 @@ def _html(report: Report) -> Iterator[str]:
             yield f"<li>{label}: {escape(text)}</li>"
         for verdict in step.verdicts:
             yield f"<li>{escape(str(verdict.get('title')))}: {escape(str(verdict.get('status')))}</li>"
+        for check in report.checks.get(step.id, ()):
+            style = ' class="wrong"' if check.wrong else ""
+            yield f"<li{style}>output{' WRONG' if check.wrong else ''}: {escape(check.text)}</li>"
         words = "\n".join(f"{name} = {json.dumps(value, default=str)}" for name, value in flags(step).items())
         yield f"</ul><pre>{escape(words)}</pre></details>"
     yield "<p>Measured by:</p><pre>" + escape("\n".join(report.commands)) + "</pre>"
@@ -186,7 +191,7 @@ _STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
 h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
 .simulated { border: 2px solid #d55e00; padding: .4rem .8rem; font-weight: 600 }
-.note { color: var(--dim); font-size: .9em }
+.note { color: var(--dim); font-size: .9em } .wrong { color: #d0312d; font-weight: 600 }
 figure { margin: 1.5rem 0; max-width: 46rem } figcaption { font-weight: 600; margin-bottom: .3rem }
 svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; fill: currentColor }
 svg .grid { stroke: var(--line) } svg .small { font-size: 11px }

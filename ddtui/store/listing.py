@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ddtui.store import outputs
 from ddtui.store.history import History, like, place
 
 MOST = 1000  # rows of a list
@@ -31,6 +32,7 @@ class StepRow:
     measured_at: float | None  # of its last burst
     rate: float | None  # tok/s, the greatest of any cell
     note: str = ""  # the newest one
+    wrong: str = ""  # why its output is wrong
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +118,7 @@ def steps(
     )
     knobs = _knobs(history, [row["id"] for row in rows])
     rates = _rates(history, sorted({row["host_id"] for row in rows}))
+    wrong = outputs.wrong_steps(history, host, unit)
     return [
         StepRow(
             id=row["id"],
@@ -129,6 +132,7 @@ def steps(
             measured_at=row["measured_at"],
             rate=rates.get((row["host_id"], row["number"])),
             note=row["note"] or "",
+            wrong=wrong.get(row["id"], ""),
         )
         for row in rows
     ]

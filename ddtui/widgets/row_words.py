@@ -58,6 +58,7 @@ def _step(row: StepRow, width: int, order: Sequence[str], hosts: bool, mark: str
         (f" {plural(row.bursts, 'burst'):<10}" if width >= ROOMY else "", "$muted"),
         (f" {when(row.measured_at or row.at)} ", "$muted"),
         ("sim " if row.simulated else "", "$accent"),
+        ("✗ wrong output " if row.wrong else "", "bold $error"),
         (host, "$primary"),
         (note, "$warning"),
     ]

@@ -8,9 +8,9 @@ from textual.content import Content
 
 from ddtui.bench import experiment
 from ddtui.bench.experiment import Trial, TrialState
-from ddtui.bench.quality import Verdict
 from ddtui.past import BurstSheet, ChangeSheet, Sheet, StepSheet, SweepSheet
 from ddtui.report import collect
+from ddtui.store import outputs
 from ddtui.store.model import Note
 from ddtui.widgets.cells import cut
 from ddtui.widgets.point_words import point_lines, point_table
@@ -65,10 +65,9 @@ def _step(sheet: StepSheet, width: int) -> Iterator[Content]:
     ):  # fmt: skip
         if text:
             yield _fact(label, text, width)
-    for result in sheet.quality[:1]:
-        good = result.get("verdict") not in (Verdict.GARBAGE, Verdict.DIFFERENT)
-        said = str(result.get("text") or result.get("verdict"))
-        yield _fact("output", said, width, "" if good else "$warning")
+    for check in outputs.newest(sheet.quality):
+        said = f"WRONG: {check.text}" if check.wrong else check.text
+        yield _fact("output", said, width, "bold $error" if check.wrong else "")
     for verdict in step.verdicts:
         status = str(verdict.get("status"))
         style = "$success" if status == "in force" else "$warning"

@@ -135,6 +135,12 @@ def test_a_step_with_wrong_output_never_wins() -> None:
     assert "step 2 (budget 16, window off) gives wrong output: the text repeats itself" in found.sentence
 
 
+def test_nothing_loses_to_a_step_with_wrong_output() -> None:
+    found = compare(side(1, run(ONE, 1.5), wrong="garbage"), side(2, run(ONE)), restarts=quiet)
+    assert found.standing is Standing.BETTER
+    assert found.sentence.startswith("step 1 gives wrong output: garbage; ")
+
+
 def test_outputs_are_compared_where_the_prompts_were_the_same_to_the_letter() -> None:
     a = side(1, run(ONE))
     assert compare(a, side(2, run(ONE))).outputs.equal == 64

@@ -21,7 +21,7 @@ from ddtui.bench.advice import Observation, advise
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.bench.ranking import front
 from ddtui.report import figures, files, page, svg
-from ddtui.report.collect import Report, collect
+from ddtui.report.collect import Report, collect, overview
 from ddtui.store.history import History
 from ddtui.store.model import Setting
 
@@ -214,3 +214,22 @@ def test_doubtful_points_advise_nothing() -> None:
     doubtful = seen("8", 5.0, 36)
     doubtful = replace(doubtful, point=replace(doubtful.point, marks=("drift",)))
     assert advise([seen("4", 3.6, 30), doubtful]) == ()
+
+
+def test_a_step_with_wrong_output_is_said_and_never_on_the_front(history: History) -> None:
+    cell = Cell(8, 1024)
+    step = {one.number: one for one in history.steps()}[2]
+    history.save_quality("gpu1", "x.service", 2, {"of": "check", "verdict": "garbage", "text": "it loops"})
+    history.save_quality("gpu1", "x.service", 2, {"of": "burst", "verdict": "unknown", "text": "no garbage"})
+    made = collect(history, sorted(history.steps(), key=lambda s: s.number))
+    assert made.wrong == {step.id: "it loops"} == overview(history, "gpu1", "x.service").wrong
+    assert "step 2: its output is WRONG: it loops" in made.warnings
+    assert "- output **WRONG**: it loops" in page.markdown(made)
+    assert '<li class="wrong">output WRONG: it loops' in page.html(made)
+    said = {one["step"]: one["output"] for one in json.loads(files.as_json(made))["steps"]}
+    assert [one["wrong"] for one in said[2]] == [False, True] and said[1] == []
+    fastest = max(made.entries, key=lambda e: e.point.output_rate.value if e.point.output_rate else 0)
+    assert fastest.step.number == 2 and fastest.point.cell == cell
+    (drawn,) = [line for line in figures.pareto(made, 1024).lines if line.name.startswith("step 2")]
+    assert not any(dot.marked for dot in drawn.dots)
+    assert all("step 2" not in one for advice in made.advice for one in advice.evidence)
