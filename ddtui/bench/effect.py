@@ -1,4 +1,7 @@
-"""What a knob did so far: for each of its values the newest measured step, on the cell that most share."""
+"""What a knob did so far: its values side by side, all else equal.
+
+Of all measured steps those are taken that differ in this knob only, on the cell that most of them share.
+"""
 
 from __future__ import annotations
 
@@ -38,50 +41,51 @@ class MeasuredCell(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One value of the knob. `others`: what the step's other knobs were."""
+    """One value of the knob."""
 
     value: str | None  # None: without the flag
     step: int
     rate: Estimate  # output tok/s
     accept_length: float | None
-    others: tuple[tuple[str, str | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """The values that were measured on one cell, in their order; `mixed`: other knobs differ among them."""
+    """The values that were measured on one cell, in their order; `others`: what the other knobs were."""
 
     concurrency: int
     context: int
     workload: str
+    others: tuple[tuple[str, str | None], ...]
     rows: tuple[Effect, ...]
-    mixed: bool
 
 
 def of_knob(knob: str, steps: Iterable[MeasuredStep], cells: Iterable[MeasuredCell]) -> Effects | None:
     """None: no step with this knob was measured."""
     settings = {step.number: step.knobs for step in steps if knob in step.knobs}
-    found: dict[tuple[str, int, int], dict[str | None, MeasuredCell]] = defaultdict(dict)
+    found: dict[_Key, dict[str | None, MeasuredCell]] = defaultdict(dict)
     for cell in cells:
         if cell.step not in settings or _estimate(cell.values.get("output_rate")) is None:
             continue
         value = settings[cell.step][knob]
-        kept = found[(cell.workload, cell.context, cell.concurrency)]
+        others = tuple(sorted((k, v) for k, v in settings[cell.step].items() if k != knob))
+        kept = found[(others, cell.workload, cell.context, cell.concurrency)]
         if value not in kept or cell.at > kept[value].at:
             kept[value] = cell
     if not found:
         return None
-    best = max(found, key=lambda key: (len(found[key]), max(c.at for c in found[key].values()), key))
+    best = max(found, key=lambda key: (len(found[key]), max(c.at for c in found[key].values()), key[1:]))
     rows = []
     for value, cell in sorted(found[best].items(), key=lambda pair: _order(pair[0])):
         rate = _estimate(cell.values.get("output_rate"))
         assert rate is not None
         accept = _estimate(cell.values.get("accept_length"))
-        others = tuple(sorted((k, v) for k, v in settings[cell.step].items() if k != knob))
-        rows.append(Effect(value, cell.step, rate, accept.value if accept else None, others))
-    workload, context, concurrency = best
-    mixed = len({row.others for row in rows}) > 1
-    return Effects(concurrency, context, workload, tuple(rows), mixed)
+        rows.append(Effect(value, cell.step, rate, accept.value if accept else None))
+    others, workload, context, concurrency = best
+    return Effects(concurrency, context, workload, others, tuple(rows))
+
+
+_Key = tuple[tuple[tuple[str, str | None], ...], str, int, int]  # other knobs, workload, context, concurrency
 
 
 def _estimate(plain: Any) -> Estimate | None:

@@ -191,7 +191,9 @@ def effect_words(effects: Effects | None, typed: str, now: str | None) -> Conten
         return Content.styled("\nnot measured yet: x measures what is in force", "$muted")
     best = best_of(effects.rows)
     where = f"C={effects.concurrency} ctx={tokens(effects.context)} {effects.workload}"
-    lines = [Content(""), Content.assemble(("so far  ", "$muted"), where)]
+    with_others = ", ".join(f"{name} {value or 'unset'}" for name, value in effects.others)
+    head = f"{where}, {with_others}" if with_others else where
+    lines = [Content(""), Content.assemble(("so far  ", "$muted"), head)]
     for row in effects.rows[-MOST_VALUES:]:
         value = "unset" if row.value is None else row.value
         rate = row.rate
@@ -203,11 +205,7 @@ def effect_words(effects: Effects | None, typed: str, now: str | None) -> Conten
         )
         style = "bold $accent" if value == typed else ""
         lines.append(Content.assemble((text, style), (f"  {mark}", "$success")))
-    if effects.mixed:
-        lines.append(
-            Content.styled("other knobs differ among these steps: compare them before trusting it", "$muted")
-        )
-    elif best is None and len(effects.rows) > 1:
+    if best is None and len(effects.rows) > 1:
         lines.append(Content.styled("their intervals touch: no value is surely the best", "$muted"))
     return Content("\n").join(lines)
 
