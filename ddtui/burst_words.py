@@ -13,8 +13,8 @@ SLOW = 20.0  # ms of round trip from which on it shows in a TTFT of a few hundre
 def load_place(at: Place, rtt_ms: float | None) -> str:
     """Where the load runs, and the link's round trip where it matters."""
     if at == "host":
-        return "load on the host, by the service's Python"
-    return "load here" + (f", through the link of {number(rtt_ms)} ms" if rtt_ms is not None else "")
+        return "on the host, by the service's Python"
+    return "here" + (f", through the link of {number(rtt_ms)} ms" if rtt_ms is not None else "")
 
 
 def link_warning(at: Place, rtt_ms: float | None) -> str:

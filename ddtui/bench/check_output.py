@@ -10,10 +10,11 @@ import asyncio
 import math
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from ddtui.bench import jobs, load, quality, sandbox
+from ddtui.bench import jobs, load, quality, sandbox, server_side
 from ddtui.bench.growing import Prompt, Prompts, as_json_text
 from ddtui.bench.model import ApiKind, BurstSpec, Cell, Outcome, RequestRecord
 from ddtui.bench.quality import Output, Quality
@@ -22,6 +23,8 @@ from ddtui.bench.tasks import Task, coding_tasks
 from ddtui.engine.api import Api, ApiError
 
 ANSWER = 768  # tokens at most
+LEAST_ANSWER = 64
+TEMPLATE = 64  # tokens that a chat template may add
 AT_ONCE = 4
 SECONDS = 600.0
 MOST_MARGINS = 24  # differences that are looked into: with more of them the output is different anyway
@@ -44,6 +47,7 @@ async def check(
     """
     asked = list(tasks if tasks is not None else coding_tasks())
     tell = on_progress or (lambda text, part: None)
+    output = await _room(target, asked, output)
     outputs = await _answers(target, asked, endpoint, output, tell)
     if endpoint == "generate":
         reference = await _with_margins(target, asked, reference, outputs)
@@ -66,6 +70,31 @@ async def check(
         simulated=target.simulated,
     )
     return judged, outputs
+
+
+async def _room(target: Target, asked: Sequence[Task], output: int) -> int:
+    """How many tokens every answer may have: a request beyond the server's limits is never sent."""
+    longest = max(len(_text(task).encode()) for task in asked) + TEMPLATE  # no token is less than a byte
+    api = Api(target.endpoint, target.api_key)
+    try:
+        with suppress(ApiError):
+            told = (await api.tokenize("x")).max_model_len
+            limits = await server_side.limits(api, target.vocab_size, told)
+            if limits.prompt is not None and longest > limits.prompt:
+                raise BenchError(
+                    f"the output check's prompts may have {longest} tokens, the server takes {limits.prompt}"
+                )
+            whole = min((one for one in (limits.whole, limits.pool) if one is not None), default=None)
+            if whole is not None and whole < longest + LEAST_ANSWER:
+                raise BenchError(
+                    f"the output check needs {longest + LEAST_ANSWER} tokens a request, "
+                    f"and the server takes {whole}"
+                )
+            if whole is not None:
+                output = min(output, whole - longest)
+    finally:
+        await api.close()
+    return output
 
 
 async def _with_margins(

@@ -21,7 +21,7 @@ def point_lines(burst: Burst, width: int) -> Content:
     lines: list[Content] = []
     if burst.state in RUNNING or burst.state is BurstState.FAILED or burst.text:
         lines.append(burst_line(burst, width))
-    lines.append(Content.styled(cut(load_place(burst.spec.at, burst.rtt_ms), width), "$muted"))
+    lines.append(Content.styled(cut(f"load {load_place(burst.spec.at, burst.rtt_ms)}", width), "$muted"))
     lines += point_table(burst.points, width)
     if not burst.points and burst.state not in RUNNING:
         lines.append(Content.styled("nothing was measured", "$muted"))

@@ -11,7 +11,7 @@ from bench.little_server import HEAD, LAST, LittleServer, Reply, chunk, event, s
 
 from ddtui.bench import check_output, quality, sandbox
 from ddtui.bench.quality import Output, Verdict
-from ddtui.bench.target import Target
+from ddtui.bench.target import BenchError, Target
 from ddtui.bench.tasks import coding_tasks
 from ddtui.host.base import Endpoint
 
@@ -220,3 +220,19 @@ async def test_a_check_on_a_server_compares_and_tests(endpoint: str) -> None:
     if ALONE is not None:
         assert (judged.tests_passed, judged.tests_run, judged.failed_tasks) == (4, 5, (wrong,))
         assert judged.sandbox == ALONE.name and "4 of 5 coding tasks" in judged.text
+
+
+async def test_a_check_sends_nothing_beyond_the_servers_limits() -> None:
+    tasks = coding_tasks()[:2]
+    longest = max(len(task.prompt.encode()) for task in tasks)
+    async with serving(LittleServer(limit=longest + 300)) as server:
+        target = Target(Endpoint(None, "127.0.0.1", server.port))
+        await check_output.check(target, tasks=tasks, run_tests=False)
+        assert len(server.requests) == 2
+        for body in server.requests:
+            assert len(body["text"].encode()) + body["sampling_params"]["max_new_tokens"] < server.limit
+        server.requests.clear()
+        server.limit = longest + 20
+        with pytest.raises(BenchError, match="the server takes"):
+            await check_output.check(target, tasks=tasks, run_tests=False)
+        assert server.requests == []
