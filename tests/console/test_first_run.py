@@ -1,0 +1,123 @@
+"""The first run: no profile, and in a minute there is one. Against the demo host, found through ~/.ssh/config."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from console.fakes import FakeSession
+from console.harness import until
+from textual.pilot import Pilot
+from textual.widgets import Input
+
+from ddtui import profile
+from ddtui.app import DdtuiApp
+from ddtui.demo import launch
+from ddtui.demo.launch import Access
+from ddtui.screens.first_run import FirstRun
+from ddtui.screens.pick import PickScreen
+from ddtui.screens.tune import TuneScreen
+
+
+@pytest.fixture(scope="module")
+def access() -> Iterator[Access]:
+    with launch.start() as demo:
+        yield demo.access
+
+
+@pytest.fixture
+def named(access: Access) -> None:
+    """The demo host as `gpu-1` of the operator's ssh_config."""
+    folder = Path(os.environ["HOME"]) / ".ssh"
+    folder.mkdir(mode=0o700)
+    (folder / "config").write_text(
+        f"Host gpu-1\n HostName {access.host}\n Port {access.port}\n User {access.user}\n"
+        f" IdentityFile {access.identity_file}\n UserKnownHostsFile {access.known_hosts}\n"
+    )
+
+
+@asynccontextmanager
+async def first_run() -> AsyncIterator[tuple[DdtuiApp, Pilot[int]]]:
+    app = DdtuiApp(None, open_session=lambda made: FakeSession(made), load_profile=profile.load)
+    async with app.run_test(size=(110, 40)) as pilot:
+        assert isinstance(app.screen, PickScreen)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, FirstRun) and app.screen.is_mounted)
+        await pilot.pause()
+        yield app, pilot
+
+
+def shown(app: DdtuiApp) -> str:
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
+
+
+async def type_in(pilot: Pilot[int], field: str, text: str) -> None:
+    box = pilot.app.screen.query_one(field, Input)
+    box.value = text
+    box.focus()
+    await pilot.press("enter")
+
+
+async def test_it_asks_for_the_host_and_finds_tries_saves_and_connects_by_itself(named: None) -> None:
+    async with first_run() as (app, pilot):
+        await type_in(pilot, "#host", "gpu-1")
+        await until(pilot, lambda: app.screen.has_class("-tested"))
+        await pilot.pause()
+        text = shown(app)
+        assert "sglang-k26-ddtree.service" in text and "/opt/models/Kimi-K2.6-DFlash" in text
+        assert "port 30000" in text and "budget, topk, window" in text and "SGLang 0.5.11 answers" in text
+        await type_in(pilot, "#name", "big-one")
+        await until(pilot, lambda: isinstance(app.screen, TuneScreen))
+        made = profile.load("big-one")
+        assert made.connection.host == "gpu-1" and made.service.unit == "sglang-k26-ddtree.service"
+        assert app.desk.view.profile == made and not made.production
+
+
+async def test_it_can_be_marked_production_and_never_overwrites(named: None) -> None:
+    folder = profile.folders()[0]
+    folder.mkdir(parents=True)
+    (folder / "taken.yaml").write_text("mine\n")
+    async with first_run() as (app, pilot):
+        await type_in(pilot, "#host", "gpu-1")
+        await until(pilot, lambda: app.screen.has_class("-tested"))
+        app.screen.query_one("#production").focus()
+        await pilot.press("space")
+        await type_in(pilot, "#name", "taken")
+        await until(pilot, lambda: "exists already" in shown(app))
+        assert (folder / "taken.yaml").read_text() == "mine\n"
+        await type_in(pilot, "#name", "prod")
+        await until(pilot, lambda: isinstance(app.screen, TuneScreen))
+        assert profile.load("prod").production
+        assert "PROD" in shown(app)
+
+
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("", "is no host; write gpu-1"),
+        ("a b", "is no host"),
+        ("127.0.0.1:1", "127.0.0.1"),
+        ("x:99999", "is no host"),
+    ],
+)
+async def test_a_host_that_cannot_be_looked_at_is_explained_and_asked_again(host: str, said: str) -> None:
+    async with first_run() as (app, pilot):
+        await type_in(pilot, "#host", host)
+        await until(pilot, lambda: app.screen.query_one("#fault").has_class("-shown"))
+        await pilot.pause()
+        assert said in shown(app)
+        assert app.screen.query_one("#host", Input).has_focus
+
+
+async def test_escape_goes_back_step_by_step_and_leaves_nothing_behind(named: None) -> None:
+    async with first_run() as (app, pilot):
+        await type_in(pilot, "#host", "gpu-1")
+        await until(pilot, lambda: app.screen.has_class("-tested"))
+        await pilot.press("escape")
+        await until(pilot, lambda: not app.screen.has_class("-tested"))
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, PickScreen))
+        assert not list(profile.folders()[0].glob("*")) if profile.folders()[0].exists() else True

@@ -1,0 +1,101 @@
+"""How the operator hears of a finished burst, a failed start, a lost link: as the settings say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from console.fakes import FakeSession, make_burst, make_view
+from console.harness import Desk, console
+
+from ddtui import alerts
+from ddtui.desk import Event
+from ddtui.host.base import LinkState
+from ddtui.settings import Notify, Settings, When
+from ddtui.tuning.model import Phase, Progress
+
+
+def heard(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What reaches the terminal besides the screen: bells and desktop notifications."""
+    got: list[str] = []
+    monkeypatch.setattr(desk.app, "bell", lambda: got.append("bell"))
+    assert desk.app._driver is not None
+    write = desk.app._driver.write
+
+    def written(data: str) -> None:
+        if "\x1b]9;" in data:
+            got.append(data)
+        write(data)
+
+    monkeypatch.setattr(desk.app._driver, "write", written)
+    return got
+
+
+def lose(session: FakeSession) -> None:
+    session.show(link=replace(make_view().link, state=LinkState.LOST, message="keepalive lost"))
+
+
+def told(desk: Desk) -> list[str]:
+    return [notice.title for notice in desk.app._notifications]
+
+
+async def test_by_default_a_lost_link_has_a_toast_and_a_bell(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console() as desk:
+        got = heard(desk, monkeypatch)
+        lose(desk.session)
+        await desk.until(lambda: got and "link lost" in told(desk))
+        assert got == ["bell"]
+
+
+async def test_a_finished_burst_is_a_desktop_notification_where_that_is_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wish = Settings(notify=Notify(toast=When.NEVER, bell=When.NEVER, osc9=When.ALL))
+    monkeypatch.delenv("TMUX", raising=False)
+    async with console(settings=wish) as desk:
+        got = heard(desk, monkeypatch)
+        await desk.press("x")
+        await desk.until(lambda: type(desk.app.screen).__name__ == "BurstDialog")
+        await desk.press("enter")
+        desk.session.bursts.put_nowait(make_burst("b1", 7))
+        desk.session.bursts.put_nowait(None)
+        await desk.until(lambda: got)
+        (one,) = got
+        assert one.startswith("\x1b]9;ddtui ct200: burst: done: 6 points") and one.endswith("\x07")
+        assert told(desk) == []
+
+
+async def test_a_failed_start_rings_where_problems_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console() as desk:
+        got = heard(desk, monkeypatch)
+
+        async def steps():  # type: ignore[no-untyped-def]
+            yield Progress(Phase.FAILED, "", failure="out of memory while capturing graphs")
+
+        desk.app.spawn("change", desk.app.desk.change("restart", "", steps()))
+        await desk.until(lambda: got and "restart" in told(desk))
+        assert got == ["bell"]
+
+
+def event(severity: str) -> Event:
+    return Event(severity, "burst", "done", 0.0, alert=True)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("when", "severity", "wanted"),
+    [
+        (When.ALL, "information", True), (When.PROBLEMS, "information", False), (When.PROBLEMS, "warning", True),
+        (When.PROBLEMS, "error", True), (When.NEVER, "error", False),
+    ],
+)  # fmt: skip
+def test_problems_are_warnings_and_errors(when: When, severity: str, wanted: bool) -> None:
+    assert alerts.wanted(when, event(severity)) is wanted
+
+
+def test_a_notification_carries_no_control_sequence_of_the_host() -> None:
+    sent = alerts.osc9("a\x1b]52;c;aGk=\x07b\nc", tmux=False)
+    assert sent.count("\x1b") == 1 and sent.count("\x07") == 1 and "\n" not in sent
+
+
+def test_tmux_is_asked_to_pass_it_on() -> None:
+    assert alerts.osc9("x", tmux=True) == "\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\"
