@@ -1,4 +1,4 @@
-"""ddtui's own themes, dark and light, and defaults for its variables under any other theme.
+"""ddtui's own themes, dark, light and of high contrast, and defaults for its variables under any other theme.
 
 The only place with colours by number. Colour says state (good, warning, wrong), focus and series; the rest
 stays calm.
@@ -86,7 +86,46 @@ LIGHT = Theme(
     },
 )
 
-THEMES = (DARK, LIGHT)
+CONTRAST = Theme(
+    name="ddtui-contrast",
+    primary="#6cc8ff",
+    secondary="#d0d0d0",
+    accent="#ffc000",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#1a1a1a",
+    success="#3dff6e",
+    warning="#ffe100",
+    error="#ff7a7a",
+    dark=True,
+    variables={
+        "border": "#ffe100",
+        "border-blurred": "#a0a0a0",
+        "footer-key-foreground": "#ffe100",
+        "block-cursor-background": "#ffe100",
+        "block-cursor-foreground": "#000000",
+        "block-cursor-text-style": "bold",
+        "block-cursor-blurred-background": "#333333",
+        "block-cursor-blurred-foreground": "#ffffff",
+        "input-selection-background": "#6cc8ff 50%",
+        "scrollbar": "#a0a0a0",
+        "scrollbar-hover": "#ffffff",
+        "scrollbar-active": "#ffe100",
+        "scrollbar-background": "#000000",
+        "scrollbar-background-hover": "#000000",
+        "scrollbar-background-active": "#000000",
+        "scrollbar-corner-color": "#000000",
+        "muted": "#d0d0d0",
+        "faint": "#b0b0b0",
+        "series-a": "#ffffff",
+        "series-b": "#6cc8ff",
+        "match": "#ffc000",
+        "production": "#ff4d6d",
+    },
+)
+
+THEMES = (DARK, LIGHT, CONTRAST)
 
 
 def names() -> list[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,19 @@ class Watch:
         self._rights_known = False
         self._pending_at = 0.0
         self._loads_at = 0.0  # when the load was asked for, on the monotonic clock
+        self._working = 0  # changes of our own that run
+        self._worked = 0  # how many have begun or ended
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """What moves on the host within this context is our own doing: it is read, and no news."""
+        self._working += 1
+        self._worked += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
+            self._worked += 1
 
     @property
     def state(self) -> WatchState:
@@ -159,6 +173,7 @@ class Watch:
 
     async def _glance(self, survey: Survey) -> None:
         """systemd's status and the times of the files; the layers that rest on what moved are read again."""
+        worked = self._worked
         looked, moved = await layers.look(self._ctx, survey)
         self._publish(status=looked.status, status_at=time.time())
         moved -= {Layer.SERVER, Layer.MEASURED}  # their numbers have a poll of their own
@@ -167,7 +182,8 @@ class Watch:
         if survey.server.value is None and looked.status is not None and looked.status.running:
             moved |= {Layer.SERVER}
         if moved:
-            self._notice(survey, looked)
+            if not self._working and self._worked == worked:
+                self._notice(survey, looked)
             await self._survey(moved | {Layer.SERVER, Layer.MEASURED}, whole=False)
         else:
             self._publish(survey=looked)

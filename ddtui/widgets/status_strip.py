@@ -9,6 +9,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from ddtui.host.base import Link, LinkState
+from ddtui.tuning.model import Phase, Progress
 from ddtui.view import View
 from ddtui.words import clock, duration
 
@@ -102,6 +103,11 @@ def link(link: Link, name: str, now: float) -> Content:
     return Content.assemble((name, "bold"), " ", (glyph, colour), state)
 
 
+OUTCOMES = {
+    Phase.VERIFIED: ("✓", "$success"),
+    Phase.UNVERIFIED: ("!", "$warning"),
+    Phase.ROLLED_BACK: ("↶", "$warning"),
+}
 TRIES = {"ab": "A/B", "abba": "A/B", "calibrate": "calibration"}
 
 
@@ -109,9 +115,7 @@ def activity(view: View) -> list[Content]:
     """The change or burst that is going on."""
     found: list[Content] = []
     if view.change is not None and view.changing:
-        progress = view.change.progress
-        share = f" {progress.fraction:.0%}" if progress.fraction is not None else ""
-        found.append(Content.styled(f"↻ {progress.phase}{share}", "bold $warning"))
+        found.append(doing(view.change.progress))
     if view.experiment is not None and view.trying:
         state = view.experiment
         kind = TRIES.get(state.plan.order, "sweep")
@@ -122,6 +126,15 @@ def activity(view: View) -> list[Content]:
     if burst is not None:
         found.append(Content.styled(f"▶ burst {burst.fraction:.0%}", "bold $primary"))
     return found
+
+
+def doing(progress: Progress) -> Content:
+    """Where a change is; over, it has an outcome and no share."""
+    if progress.phase.final:
+        glyph, colour = OUTCOMES.get(progress.phase, ("✗", "$error"))
+        return Content.styled(f"{glyph} {progress.phase}", f"bold {colour}")
+    share = f" {progress.fraction:.0%}" if progress.fraction is not None else ""
+    return Content.styled(f"↻ {progress.phase}{share}", "bold $warning")
 
 
 def badges(view: View) -> list[Content]:
