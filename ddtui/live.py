@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing, nullcontext
 from typing import TYPE_CHECKING, cast
 
 from ddtui.bench import burst as bursts
@@ -206,10 +206,15 @@ class LiveSession:
 
     async def _then_read(self, steps: AsyncIterator[Progress]) -> AsyncIterator[Progress]:
         """The steps, and then every layer again: the end of a change and its verdicts come together."""
-        async with aclosing(cast("AsyncGenerator[Progress, None]", steps)) as progresses:
-            async for progress in progresses:
-                yield progress
-        await self.refresh()
+        with self._at_work():
+            async with aclosing(cast("AsyncGenerator[Progress, None]", steps)) as progresses:
+                async for progress in progresses:
+                    yield progress
+            await self.refresh()
+
+    def _at_work(self) -> AbstractContextManager[None]:
+        """While this session itself changes the host."""
+        return self._watch.at_work() if self._watch is not None else nullcontext()
 
     # bursts
 
@@ -275,10 +280,11 @@ class LiveSession:
         rig = HostRig(ctx, history, take_over=resumed)
         noise = sides.restarts(history, ctx.host.name, ctx.unit)
         states = experiments.run(book, [rig], restarts=noise)
-        async with aclosing(cast("AsyncGenerator[ExperimentState, None]", states)) as snapshots:
-            async for state in snapshots:
-                yield state
-        await self.refresh()
+        with self._at_work():
+            async with aclosing(cast("AsyncGenerator[ExperimentState, None]", states)) as snapshots:
+                async for state in snapshots:
+                    yield state
+            await self.refresh()
 
     # the end
 
