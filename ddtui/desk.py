@@ -26,6 +26,8 @@ from ddtui.host.base import (
     NotPermitted,
 )
 from ddtui.profile import Knob, KnobKind, Profile
+from ddtui.redact import redact
+from ddtui.sanitize import sanitize
 from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import Op, Phase, Progress, Turn
 from ddtui.view import RUNNING, ChangeKind, ChangeView, TuneView, View, next_value
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 AGAIN = 3.0  # seconds before something that ended is begun again
 QUIET = 10.0  # seconds in which the same event is not told again
+EARLIER_LINES = 2000  # that are read from the host's journal at once
+EARLIER_READS = 25  # to get back to a time
 KEPT_COMMANDS = 2000
 KEPT_BURSTS = 50
 
@@ -222,6 +226,46 @@ class Desk:
                 self.tell("error", "journal", said(error))
             await asyncio.sleep(AGAIN)
 
+    async def load_earlier(self, until: float | None = None) -> None:
+        """Read the lines before the oldest one from the host; with `until`, back to that time (unix)."""
+        store = self.store
+        if store.reading or store.whole:
+            return
+        store.reading = True
+        try:
+            for _ in range(1 if until is None else EARLIER_READS):
+                before = store.oldest
+                if before is None:
+                    break
+                if not store.room:
+                    self.tell("information", "journal", f"no more than {len(store):,} lines are kept here")
+                    break
+                lines = await self.session.earlier_lines(before, EARLIER_LINES)
+                if store.oldest != before:  # the oldest were dropped meanwhile: these would leave a hole
+                    break
+                if not lines:
+                    store.whole = True
+                    break
+                store.prepend(lines)
+                if until is None or lines[0].at <= until:
+                    break
+        except Exception as error:
+            self.tell("warning", "earlier lines", said(error))
+        finally:
+            store.reading = False
+            store.version += 1
+
+    async def mark_by_hand(self, text: str) -> None:
+        """A marker with the host's time and this machine's."""
+        here = self.now()
+        try:
+            there = await self.session.host_time()
+            clock = f"host {clock_utc(there)}, here {clock_utc(here)}"
+        except Exception as error:
+            there, clock = here, f"here {clock_utc(here)}; the host's clock is not known: {said(error)}"
+        text = sanitize(redact(text))
+        self.store.append([JournalLine(there, f"── {text} ── {clock}", mark=True)])
+
     async def load_bursts(self) -> None:
         """What the history has of this host."""
         earlier = await self.session.earlier_bursts()
@@ -341,6 +385,10 @@ class Desk:
 
     def _keep_bursts(self, bursts: tuple[Burst, ...]) -> None:
         self.publish(replace(self.view, bursts=bursts[:KEPT_BURSTS]))
+
+
+def clock_utc(at: float) -> str:
+    return time.strftime("%H:%M:%S UTC", time.gmtime(at))
 
 
 def said(error: BaseException) -> str:

@@ -141,6 +141,18 @@ class LiveSession:
             async for entry in stream:
                 yield (journal_line(entry),)
 
+    async def earlier_lines(self, before: str, count: int) -> Sequence[JournalLine]:
+        service = self.profile.service
+        entries = await journal.earlier(self.ctx.host, service.unit, service.scope, before, count)
+        return [journal_line(entry) for entry in entries]
+
+    async def host_time(self) -> float:
+        done = await self.ctx.host.run(("date", "+%s.%N"), timeout=10)
+        try:
+            return float(done.out)
+        except ValueError:
+            raise HostError(f"the clock of {self.ctx.host.name} cannot be read") from None
+
     # texts to be read
 
     async def unit_text(self, file: str) -> Sequence[str]:
@@ -326,7 +338,8 @@ def journal_line(entry: JournalEntry) -> JournalLine:
                 _count(line.fields.get("running_req")),
                 _count(line.fields.get("queue_req")),
             )
-    return JournalLine(at, entry.text, entry.priority, decode, mark=entry.gap)
+    cursor = "" if entry.gap else entry.cursor
+    return JournalLine(at, entry.text, entry.priority, decode, entry.gap, entry.spans, cursor, entry.pid)
 
 
 def _safe(text: str) -> list[str]:

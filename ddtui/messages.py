@@ -54,3 +54,11 @@ class JournalChanged(Message):
 
     def can_replace(self, message: Message) -> bool:
         return isinstance(message, JournalChanged)
+
+
+class EarlierWanted(Message):
+    """The journal's lines before the oldest one are wanted; back to a time (unix), if one is given."""
+
+    def __init__(self, until: float | None = None) -> None:
+        super().__init__()
+        self.until = until

@@ -201,7 +201,7 @@ class Plain:
 
 def urgent(line: JournalLine) -> bool:
     """Whether a line of the journal is worth a line here: a warning or worse."""
-    from ddtui.widgets.journal_store import Level, level_of
+    from ddtui.widgets.journal_lines import Level, level_of
 
     return (
         line.mark

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from ddtui.bench.model import Burst, BurstSpec
 from ddtui.host.base import Asker, LoggedCommand
 from ddtui.profile import Profile
+from ddtui.sanitize import Span
 from ddtui.tuning.model import Plan, Progress, Turn
 from ddtui.view import Decode, TuneView
 
@@ -39,6 +40,9 @@ class JournalLine:
     priority: int = 6  # syslog's: 3 error, 4 warning, 6 info, 7 debug
     decode: Decode | None = None  # what a `Decode batch` line says
     mark: bool = False  # ddtui's own marker: a change, a burst, a lost link
+    spans: tuple[Span, ...] = ()  # the line's own colours
+    cursor: str = ""  # its place in the host's journal
+    pid: int | None = None
 
 
 class Session(Protocol):
@@ -74,6 +78,14 @@ class Session(Protocol):
 
     def journal(self) -> AsyncIterator[Sequence[JournalLine]]:
         """The service's journal: the last lines at once, then what comes, across reconnects."""
+        ...
+
+    async def earlier_lines(self, before: str, count: int) -> Sequence[JournalLine]:
+        """Up to `count` lines before the one with this cursor, oldest first; none: it is the first."""
+        ...
+
+    async def host_time(self) -> float:
+        """What the host's clock says now, unix time."""
         ...
 
     async def unit_text(self, file: str) -> Sequence[str]:

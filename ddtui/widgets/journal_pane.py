@@ -16,7 +16,9 @@ from ddtui.actions import Where
 from ddtui.bindings import bindings
 from ddtui.messages import JournalChanged
 from ddtui.widgets.decode_strip import DecodeStrip
-from ddtui.widgets.journal_store import FilterError, JournalStore, Level, parse_filter
+from ddtui.widgets.journal_filter import FilterError, parse_filter
+from ddtui.widgets.journal_lines import Level
+from ddtui.widgets.journal_store import JournalStore
 from ddtui.widgets.journal_view import JournalView
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words

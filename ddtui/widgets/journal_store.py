@@ -1,199 +1,56 @@
-"""The journal's lines, bounded, and the filter over them: plain data without a terminal.
+"""The journal's lines, bounded: plain data without a terminal.
 
-Lines have absolute numbers that never change; the oldest ones are dropped in chunks when the store is full.
+Lines have absolute numbers that never change; the oldest ones are dropped in chunks when the store is full,
+and earlier ones from the host's journal are put before the oldest (numbers then go below zero).
 """
 
 from __future__ import annotations
 
-import re
 import time
+from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from re import _parser as sre  # type: ignore[attr-defined]
-from typing import Any
 
-from ddtui.sanitize import sanitize
+from ddtui.sanitize import Span, sanitize
 from ddtui.session import JournalLine
 from ddtui.view import Decode
-
-
-class Level(IntEnum):
-    DEBUG = 0
-    INFO = 1
-    WARNING = 2
-    ERROR = 3
-    MARK = 4  # ddtui's own lines
-
-
-LEVELS = {
-    "all": Level.DEBUG,
-    "debug": Level.DEBUG,
-    "info": Level.INFO,
-    "warning": Level.WARNING,
-    "error": Level.ERROR,
-}
-
-# SGLang writes "[time] message" without a level, so the words decide where syslog's priority does not
-_ERROR = re.compile(
-    r"\b(?:Traceback|[A-Z]\w*(?:Error|Exception):|ERROR\b|CRITICAL\b|FATAL\b|OutOfMemory)|: error: "
+from ddtui.widgets.journal_filter import Filter
+from ddtui.widgets.journal_lines import (
+    Level,
+    bar_label,
+    begins_trace,
+    in_trace,
+    level_of,
+    raises,
+    without_prefix,
 )
-_WARNING = re.compile(r"\b(?:WARN(?:ING)?\b|Warning:|deprecated\b|overrid|has no effect|disabled when using)")
-# uvicorn's line for a question to the server: ddtui itself asks every few seconds
-_ASKED = re.compile(r'"GET /[^" ]* HTTP/')
-_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?P<rank>(?: [A-Z]{2}\d+)*)\] ?")
-_TQDM = re.compile(r"^(?P<label>.{0,200}?)\s*\d{1,3}%\s?(?:\||Completed)")
+
+LONGEST_TRACE = 2000  # lines of one traceback that are kept
+ANCHORS = 256  # one line in so many keeps its place in the host's journal
 
 
-def level_of(text: str, priority: int) -> Level:
-    """The level of a line: by syslog's priority where that says something, else by its words."""
-    if priority <= 3:
-        return Level.ERROR
-    if priority == 4:
-        return Level.WARNING
-    if priority >= 7 or (text.startswith("INFO:") and _ASKED.search(text)):
-        return Level.DEBUG
-    head = text[:400]
-    if _ERROR.search(head):
-        return Level.ERROR
-    return Level.WARNING if _WARNING.search(head) else Level.INFO
+@dataclass(slots=True)
+class Pin:
+    """A pattern whose lines are counted."""
+
+    text: str
+    filter: Filter
+    count: int = 0
 
 
-def without_prefix(text: str) -> str:
-    """The line without SGLang's "[date time rank]" in front, which the journal knows; the rank stays."""
-    if not text.startswith("["):
-        return text
-    found = _PREFIX.match(text)
-    if found is None:
-        return text
-    rank = found["rank"].strip()
-    return f"{rank} {text[found.end() :]}" if rank else text[found.end() :]
+@dataclass(slots=True)
+class _Trace:
+    """A traceback that is being written: the line it is folded into."""
 
-
-def bar_label(text: str) -> str | None:
-    """What a tqdm progress bar's line is about, without its numbers; None if the line is no bar."""
-    if "%" not in text:
-        return None
-    found = _TQDM.match(text)
-    return re.sub(r"\([^)]*\)", "", found["label"]).strip(" :") if found else None
-
-
-class FilterError(ValueError):
-    """A filter that cannot be used, in one sentence."""
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """What lines to look for: all `words` (or the regular expression), of at least this level, or not."""
-
-    words: tuple[str, ...] = ()
-    regex: re.Pattern[str] | None = None
-    not_words: tuple[str, ...] = ()
-    level: Level = Level.DEBUG
-    folded: bool = True  # case does not matter: no capital letter was typed
-
-    @property
-    def empty(self) -> bool:
-        return not (self.words or self.regex or self.not_words or self.level > Level.DEBUG)
-
-    @property
-    def searching(self) -> bool:
-        """Whether it looks for words, and not only at the level."""
-        return bool(self.words or self.regex or self.not_words)
-
-    def matches(self, text: str, level: int) -> bool:
-        if level < self.level:
-            return False
-        if self.regex is not None and self.regex.search(text[:REGEX_REACH]) is None:
-            return False
-        if self.words or self.not_words:
-            hay = text.casefold() if self.folded else text
-            if any(word not in hay for word in self.words) or any(word in hay for word in self.not_words):
-                return False
-        return True
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where to highlight, as (start, end) in the text."""
-        if self.regex is not None:
-            for found in self.regex.finditer(text[:REGEX_REACH]):
-                if found.end() > found.start():
-                    yield found.span()
-        hay = text.lower() if self.folded else text
-        if len(hay) != len(text):  # lower() may grow a string: positions would be off
-            return
-        for word in self.words:
-            start = hay.find(word)
-            while start >= 0:
-                yield start, start + len(word)
-                start = hay.find(word, start + len(word))
-
-
-REGEX_REACH = 2000  # characters of a line that a regular expression looks at
-
-
-def parse_filter(text: str, level: Level = Level.DEBUG) -> Filter:
-    """A filter as it is typed: words that all must occur, `!word` that must not, `/regex/`, `>=warning`.
-
-    A filter without capital letters ignores case. Raises FilterError.
-    """
-    text = text.strip()
-    folded = text == text.lower()
-    if len(text) >= 2 and text.startswith("/") and text.endswith("/"):
-        return Filter(regex=_compile(text[1:-1], folded), level=level, folded=folded)
-    words: list[str] = []
-    not_words: list[str] = []
-    for word in text.split():
-        if word.startswith(">=") and len(word) > 2:
-            names = [name for name in LEVELS if name.startswith(word[2:].lower())]
-            if not names:
-                raise FilterError(f"{word!r}: levels are debug, info, warning and error")
-            level = LEVELS[names[0]]
-        elif word.startswith("!") and len(word) > 1:
-            not_words.append(word[1:].casefold() if folded else word[1:])
-        else:
-            words.append(word.casefold() if folded else word)
-    return Filter(tuple(words), None, tuple(not_words), level, folded)
-
-
-def _compile(pattern: str, folded: bool) -> re.Pattern[str]:
-    if len(pattern) > 200:
-        raise FilterError("the regular expression is too long (200 characters)")
-    try:
-        tree = sre.parse(pattern)
-        compiled = re.compile(pattern, re.IGNORECASE if folded else 0)
-    except re.error as error:
-        raise FilterError(f"/{pattern}/ is no regular expression: {error.msg}") from None
-    except (RecursionError, OverflowError):
-        raise FilterError("the regular expression is too deep") from None
-    if _explodes(tree, inside=False):
-        raise FilterError(f"/{pattern}/ repeats a repeat, which can hang: write it without (…+)+")
-    return compiled
-
-
-def _explodes(tree: Iterable[tuple[object, Any]], *, inside: bool) -> bool:
-    """Whether an unbounded repeat stands within another: the shape that takes exponential time."""
-    for op, argument in tree:
-        unbounded = False
-        parts: list[object] = [argument]
-        if str(op) in ("MAX_REPEAT", "MIN_REPEAT"):
-            most, repeated = argument[1], argument[2]
-            unbounded = str(most) == "MAXREPEAT" or int(most) > 20
-            if unbounded and inside:
-                return True
-            parts = [repeated]
-        while parts:
-            part = parts.pop()
-            if isinstance(part, sre.SubPattern):
-                if _explodes(part, inside=inside or unbounded):
-                    return True
-            elif isinstance(part, (list, tuple)):
-                parts.extend(part)
-    return False
+    number: int
+    head: str
+    cause: str = ""
 
 
 class JournalStore:
-    """At most `limit` lines. `base` is the number of the oldest line kept, `end` of the next one to come.
+    """At most `limit` lines, and as many earlier ones. `base` is the number of the oldest line kept, `end` of
+    the next one to come.
 
     `version` grows with every change; views compare it instead of being told.
     """
@@ -202,12 +59,22 @@ class JournalStore:
         self.limit = limit
         self.base = 0
         self.version = 0
-        self.rewritten = -1  # number of the last line whose text was replaced
+        self.touched = 0  # how often a line that was there has changed; the last of them in `touches`
+        self.touches: deque[int] = deque(maxlen=256)
         self.texts: list[str] = []
         self.times: list[float] = []
         self.levels = bytearray()
+        self.spans: dict[int, tuple[Span, ...]] = {}  # the lines' own colours
+        self.folded: dict[int, list[str]] = {}  # tracebacks, by the line that stands for them
+        self.bookmarks: list[int] = []
+        self.pins: list[Pin] = []
         self.decodes: deque[Decode] = deque(maxlen=240)
+        self.reading = False  # earlier lines are being read
+        self.whole = False  # the host's journal has nothing before the oldest line
+        self._earlier = 0  # lines that were put before
+        self._anchors: list[tuple[int, str]] = []
         self._bar: str | None = None
+        self._traces: dict[int | None, _Trace] = {}  # by process
 
     @property
     def end(self) -> int:
@@ -217,48 +84,164 @@ class JournalStore:
         return len(self.texts)
 
     def append(self, lines: Iterable[JournalLine]) -> None:
-        """Add lines, and drop the oldest tenth when there are too many.
-
-        A tqdm bar takes the place of the same bar just before it.
-        """
+        """Add lines, and drop the oldest tenth when there are too many."""
+        fresh = self.end
         for line in lines:
-            text = line.text.rstrip("\n")
-            if "\r" in text:
-                text = next((piece for piece in reversed(text.split("\r")) if piece.strip()), "")
-            text = without_prefix(text)
-            if not text.isprintable():
-                text = sanitize(text)
-            label = bar_label(text)
-            if label is not None and label == self._bar and self.texts:
-                self.texts[-1] = text
-                self.times[-1] = line.at
-                self.rewritten = self.end - 1
-                continue
-            self._bar = label
-            self.texts.append(text)
-            self.times.append(line.at)
-            self.levels.append(Level.MARK if line.mark else level_of(text, line.priority))
-            if line.decode is not None:
-                self.decodes.append(line.decode)
+            self._add(line)
+        for pin in self.pins:
+            pin.count += len(self.scan(pin.filter, range(fresh, self.end)))
         self.version += 1
-        if len(self.texts) > self.limit:
-            drop = len(self.texts) - self.limit + self.limit // 10
-            del self.texts[:drop]
-            del self.times[:drop]
-            del self.levels[:drop]
-            self.base += drop
+        if len(self.texts) > self.limit + self._earlier:
+            self._drop(len(self.texts) - self.limit + self.limit // 10)
+
+    def _add(self, line: JournalLine) -> None:
+        text = line.text.rstrip("\n")
+        if "\r" in text:
+            text = next((piece for piece in reversed(text.split("\r")) if piece.strip()), "")
+        spans = line.spans
+        if (
+            self._traces
+            and line.pid in self._traces
+            and self._goes_on(self._traces[line.pid], line.pid, text)
+        ):
+            return
+        whole = len(text)
+        text = without_prefix(text)
+        if spans:
+            spans = _moved(spans, whole - len(text), len(text))
+        if not text.isprintable():
+            text, spans = sanitize(text), ()
+        label = bar_label(text)
+        if label is not None and label == self._bar and self.texts:
+            self.texts[-1] = text
+            self.times[-1] = line.at
+            self._touch(self.end - 1)
+            return
+        self._bar = label
+        number = self.end
+        if begins_trace(text):
+            self._traces[line.pid] = _Trace(number, text)
+            self.folded[number] = []
+        if spans:
+            self.spans[number] = spans
+        if line.cursor and (not self._anchors or number - self._anchors[-1][0] >= ANCHORS):
+            self._anchors.append((number, line.cursor))
+        self.texts.append(text)
+        self.times.append(line.at)
+        self.levels.append(Level.MARK if line.mark else level_of(text, line.priority))
+        if line.decode is not None:
+            self.decodes.append(line.decode)
+
+    def _goes_on(self, trace: _Trace, pid: int | None, text: str) -> bool:
+        """Fold a line into its process's traceback, if it belongs there."""
+        body = self.folded.get(trace.number)
+        if body is None or not in_trace(text, raised=bool(trace.cause)):
+            del self._traces[pid]
+            return False
+        text = text if text.isprintable() else sanitize(text)
+        if len(body) < LONGEST_TRACE:
+            body.append(text)
+        if text[:1].strip() and begins_trace(text):
+            trace.cause = ""  # of another exception, which this one led to
+        elif text[:1].strip() and raises(text):
+            trace.cause = text
+        if trace.cause:
+            self.texts[trace.number - self.base] = f"{trace.head} … {trace.cause}"
+        self._touch(trace.number)
+        return True
+
+    def _touch(self, number: int) -> None:
+        self.touched += 1
+        self.touches.append(number)
+
+    def _drop(self, count: int) -> None:
+        """Drop so many of the oldest lines, and a few more: up to one whose place on the host is known."""
+        place = bisect_left(self._anchors, (self.base + count, ""))
+        if place < len(self._anchors) and self._anchors[place][0] - self.base < len(self.texts):
+            count = self._anchors[place][0] - self.base
+        del self.texts[:count]
+        del self.times[:count]
+        del self.levels[:count]
+        self.base += count
+        base = self.base
+        self._anchors = [anchor for anchor in self._anchors if anchor[0] >= base]
+        self.spans = {number: spans for number, spans in self.spans.items() if number >= base}
+        self.folded = {number: body for number, body in self.folded.items() if number >= base}
+        self.bookmarks = [number for number in self.bookmarks if number >= base]
+        self._earlier, self.whole = 0, False
+
+    # earlier lines, from the host
+
+    @property
+    def oldest(self) -> str | None:
+        """The place in the host's journal of the oldest line; None: it is not known."""
+        return self._anchors[0][1] if self._anchors else None
+
+    @property
+    def room(self) -> bool:
+        """Whether more earlier lines may be put before."""
+        return self._earlier < self.limit
+
+    def prepend(self, lines: Sequence[JournalLine]) -> None:
+        """Put earlier lines, oldest first, before those that are there."""
+        chunk = JournalStore(len(lines) + 1)
+        chunk.pins = [Pin(pin.text, pin.filter) for pin in self.pins]
+        chunk.append(lines)
+        self.base -= len(chunk)
+        self.texts[:0] = chunk.texts
+        self.times[:0] = chunk.times
+        self.levels[:0] = chunk.levels
+        self.spans |= {number + self.base: spans for number, spans in chunk.spans.items()}
+        self.folded |= {number + self.base: body for number, body in chunk.folded.items()}
+        self._anchors[:0] = [(number + self.base, cursor) for number, cursor in chunk._anchors]
+        for pin, more in zip(self.pins, chunk.pins, strict=True):
+            pin.count += more.count
+        self._earlier += len(chunk)
+        self.version += 1
+
+    # finding
 
     def scan(self, wanted: Filter, numbers: range) -> list[int]:
-        """Numbers in the range whose lines match, ascending."""
-        base, texts, levels, matches = self.base, self.texts, self.levels, wanted.matches
-        low = max(numbers.start, base)
+        """Numbers in the range whose lines match, ascending. A traceback matches with all its lines."""
+        low, high = max(numbers.start, self.base), min(numbers.stop, self.end)
+        texts = self.texts[low - self.base : high - self.base]
+        levels = self.levels[low - self.base : high - self.base]
+        if not wanted.searching:
+            least = wanted.level
+            return [low + i for i, level in enumerate(levels) if level >= least]
+        folded = {number for number in self.folded if low <= number < high} if self.folded else set()
+        if not folded and not wanted.may_match(texts):
+            return []
+        matches = wanted.matches
         return [
-            n for n in range(low, min(numbers.stop, self.end)) if matches(texts[n - base], levels[n - base])
+            n
+            for n, text, level in zip(range(low, high), texts, levels, strict=True)
+            if matches("\n".join((text, *self.folded[n])) if n in folded else text, level)
         ]
+
+    def number_at(self, at: float) -> int:
+        """The first line of this time (unix) or later, the last one if there is none."""
+        return min(self.base + bisect_left(self.times, at), max(self.base, self.end - 1))
+
+    def toggle_bookmark(self, number: int) -> bool:
+        """Set a bookmark at this line, or take it away. Gives whether it is there now."""
+        self.version += 1
+        self._touch(number)
+        if number in self.bookmarks:
+            self.bookmarks.remove(number)
+            return False
+        insort(self.bookmarks, number)
+        return True
 
     def stamp(self, number: int) -> str:
         """Local time of day of a line."""
         return _stamp(int(self.times[number - self.base]))
+
+
+def _moved(spans: Sequence[Span], by: int, length: int) -> tuple[Span, ...]:
+    """Spans of a text that lost `by` characters in front."""
+    moved = (Span(max(0, span.start - by), min(length, span.end - by), span.style) for span in spans)
+    return tuple(span for span in moved if span.end > span.start)
 
 
 _stamps: dict[int, str] = {}

@@ -313,6 +313,8 @@ class FakeSession:
         self.view = view or make_view()
         self.calls: list[object] = []
         self.lines: asyncio.Queue[Sequence[JournalLine]] = asyncio.Queue()
+        self.older: dict[str, list[JournalLine]] = {}  # before the line with this cursor
+        self.clock = NOW  # the host's
         self.progress: asyncio.Queue[Progress | Exception | None] = asyncio.Queue()
         self.bursts: asyncio.Queue[Burst | Exception | None] = asyncio.Queue()
         self.checks: asyncio.Queue[Quality | Exception] = asyncio.Queue()
@@ -371,6 +373,13 @@ class FakeSession:
     async def journal(self) -> AsyncIterator[Sequence[JournalLine]]:
         while True:
             yield await self.lines.get()
+
+    async def earlier_lines(self, before: str, count: int) -> Sequence[JournalLine]:
+        self.calls.append(("earlier", before, count))
+        return self.older.pop(before, [])
+
+    async def host_time(self) -> float:
+        return self.clock
 
     async def unit_text(self, file: str) -> Sequence[str]:
         self.calls.append(("unit_text", file))

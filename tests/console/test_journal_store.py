@@ -9,15 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ddtui.session import JournalLine
-from ddtui.widgets.journal_store import (
-    FilterError,
-    JournalStore,
-    Level,
-    bar_label,
-    level_of,
-    parse_filter,
-    without_prefix,
-)
+from ddtui.widgets.journal_filter import FilterError, parse_filter
+from ddtui.widgets.journal_lines import Level, bar_label, level_of, without_prefix
+from ddtui.widgets.journal_store import JournalStore
 
 
 def lines(*texts: str) -> list[JournalLine]:

@@ -16,8 +16,11 @@ from textual.pilot import Pilot
 
 from ddtui import themes
 from ddtui.session import JournalLine
-from ddtui.widgets.journal_store import JournalStore, parse_filter
-from ddtui.widgets.journal_view import JournalView, _crop, _height, _pieces
+from ddtui.widgets.journal_draw import crop, height
+from ddtui.widgets.journal_draw import pieces as cut
+from ddtui.widgets.journal_filter import parse_filter
+from ddtui.widgets.journal_store import JournalStore
+from ddtui.widgets.journal_view import JournalView
 
 
 class ViewApp(App[None]):
@@ -212,7 +215,7 @@ ANY = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max
 
 @given(ANY, st.integers(0, 150), st.integers(1, 60))
 def test_a_cropped_text_fits_its_room_and_is_a_part_of_the_text(text: str, x: int, room: int) -> None:
-    shown, skipped = _crop(text, x, room)
+    shown, skipped = crop(text, x, room)
     assert cell_len(shown) <= room
     if text.isascii():
         assert shown == text[x : x + room] and skipped == x
@@ -221,7 +224,7 @@ def test_a_cropped_text_fits_its_room_and_is_a_part_of_the_text(text: str, x: in
 @given(ANY, st.integers(10, 60))
 @settings(max_examples=200)
 def test_pieces_of_a_wrapped_text_fit_and_are_together_the_text(text: str, room: int) -> None:
-    pieces = _pieces(text, room)
-    assert "".join(pieces) == text
-    assert all(cell_len(piece) <= room for piece in pieces)
-    assert _height(text, room) == len(pieces)
+    rows = cut(text, room)
+    assert "".join(rows) == text
+    assert all(cell_len(piece) <= room for piece in rows)
+    assert height(text, room) == len(rows)
