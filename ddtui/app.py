@@ -23,6 +23,7 @@ from ddtui.actions import BY_ID, Where
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
+from ddtui.messages import EarlierWanted
 from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
@@ -223,6 +224,10 @@ class DdtuiApp(App[int]):
             self.bell()
         if event.alert and alerts.wanted(wish.osc9, event) and self._driver is not None:
             self._driver.write(alerts.osc9(f"{self.title}: {event.title}: {event.text}"))
+
+    def on_earlier_wanted(self, event: EarlierWanted) -> None:
+        event.stop()
+        self.spawn("earlier", self.desk.load_earlier(event.until))
 
     # actions of everywhere
 
