@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import importlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import App
@@ -16,6 +19,7 @@ from textual.binding import BindingType
 from textual.command import CommandPalette, Provider
 from textual.driver import Driver
 from textual.screen import Screen
+from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
 
 from ddtui import alerts, leaving, themes
@@ -49,7 +53,10 @@ class DdtuiApp(App[int]):
     """
 
     TITLE = "ddtui"
-    CSS_PATH = "app.tcss"
+    # the decision screens' too: a sheet of a screen's own makes all be parsed again when it is first opened
+    CSS_PATH: ClassVar[list[str | PurePath]] = [
+        "app.tcss", "screens/compare.tcss", "screens/history.tcss", "screens/sweep.tcss"
+    ]  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.EVERYWHERE)
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {Actions}
     ENABLE_COMMAND_PALETTE = False  # its key is one of our own actions
@@ -60,6 +67,7 @@ class DdtuiApp(App[int]):
         *,
         open_session: Callable[[Profile], Session],
         offers: Sequence[Offer] = (),
+        find_offers: Callable[[], Sequence[Offer]] | None = None,
         load_profile: Callable[[str], Profile] | None = None,
         now: Callable[[], float] = time.time,
         keymap: Mapping[str, str] | None = None,
@@ -69,9 +77,13 @@ class DdtuiApp(App[int]):
         super().__init__()
         self._open_session = open_session
         self._offers, self._load_profile = offers, load_profile
+        self._find_offers = find_offers or (lambda: self._offers)
         self._now = now
-        self._desk: Desk | None = None
-        self._cut: str | None = None  # the cut change that was asked about
+        self._desk: Desk | None = None  # the one that is shown
+        self._desks: dict[str, Desk] = {}  # by profile: every one that was opened works on
+        self._flows: dict[str, tuple[Flows, TrialFlows]] = {}
+        self._left: dict[str, str] = {}  # the mode that a host was left in, by profile
+        self._cut: dict[str, str] = {}  # the cut change that was asked about, by profile
         for theme in themes.THEMES:
             self.register_theme(theme)
         self.theme = self.settings.theme
@@ -85,21 +97,36 @@ class DdtuiApp(App[int]):
 
     def _set_up(self, profile: Profile) -> None:
         desk = self._desk = Desk(profile, now=self._now, keep_lines=self.settings.journal_lines)
-        desk.changed = self._view_changed
-        desk.happened = self._event
-        self.flows = Flows(desk, self.ask, self.spawn)
-        self.trials = TrialFlows(desk, self.ask, self.spawn)
+        desk.changed = partial(self._view_changed, desk)
+        desk.happened = partial(self._event, desk)
+        name = profile.name
+        ask, spawn = partial(self._ask_of, desk), partial(self._spawn_of, desk)
+        self._desks[name] = desk
+        self._flows[name] = Flows(desk, ask, spawn), TrialFlows(desk, ask, spawn)
         from ddtui.screens.bursts import BurstsScreen
         from ddtui.screens.logs import LogsScreen
         from ddtui.screens.tune import TuneScreen
 
-        self.add_mode("connect", lambda: ConnectScreen(desk))
-        self.add_mode("tune", lambda: TuneScreen(desk))
-        self.add_mode("logs", lambda: LogsScreen(desk))
-        self.add_mode("bursts", lambda: BurstsScreen(desk))
-        for name in ("compare", "sweep", "history"):
-            self.add_mode(name, partial(_decision_screen, name, desk))
-        self.title = f"ddtui {profile.name}"
+        self.add_mode(_mode("connect", name), lambda: ConnectScreen(desk))
+        self.add_mode(_mode("tune", name), lambda: TuneScreen(desk))
+        self.add_mode(_mode("logs", name), lambda: LogsScreen(desk))
+        self.add_mode(_mode("bursts", name), lambda: BurstsScreen(desk))
+        for mode in ("compare", "sweep", "history"):
+            self.add_mode(_mode(mode, name), partial(_decision_screen, mode, desk))
+        self.title = f"ddtui {name}"
+
+    @property
+    def flows(self) -> Flows:
+        return self._flows[self.desk.view.profile.name][0]
+
+    @property
+    def trials(self) -> TrialFlows:
+        return self._flows[self.desk.view.profile.name][1]
+
+    def switch_mode(self, mode: str) -> AwaitMount:
+        """To a screen of the host that is shown."""
+        known = _mode(mode, self._desk.view.profile.name) if self._desk is not None else mode
+        return super().switch_mode(known if known in self._modes else mode)
 
     @property
     def desk(self) -> Desk:
@@ -132,24 +159,39 @@ class DdtuiApp(App[int]):
 
     async def on_unmount(self) -> None:
         self.workers.cancel_all()
-        if self._desk is not None:
+        for closed in asyncio.as_completed([desk.close() for desk in self._desks.values()]):
             with suppress(Exception):  # leaving: a link that does not close in time is left to the system
-                await self._desk.close()
+                await closed
 
     # workers: each named and grouped, no error lost
 
     def spawn(self, group: str, work: Work, *, exclusive: bool = False) -> None:
-        """Run this in the background."""
-        self.run_worker(work, name=group, group=group, exit_on_error=False, exclusive=exclusive)
+        """Run this in the background, for the host that is shown."""
+        self._spawn_of(self._desk, group, work, exclusive=exclusive)
+
+    def _spawn_of(self, desk: Desk | None, group: str, work: Work, *, exclusive: bool = False) -> None:
+        named = _group(group, desk)
+        self.run_worker(work, name=group, group=named, exit_on_error=False, exclusive=exclusive)
+
+    def _cancel(self, group: str) -> None:
+        """What runs in this group for the host that is shown."""
+        self.workers.cancel_group(self, _group(group, self._desk))
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             error = event.worker.error
             log.error("worker %s failed", event.worker.name, exc_info=error)
-            if self._desk is not None:
-                self._desk.tell("error", event.worker.name, said(error))
+            desk = self._desks.get(event.worker.group.partition("@")[2], self._desk)
+            if desk is not None:
+                desk.tell("error", event.worker.name, said(error))
             else:
                 self.notify(said(error), title=event.worker.name, severity="error", markup=False)
+
+    async def _ask_of(self, desk: Desk, dialog: Dialog[T]) -> T | None:
+        """Ask on the host that it is about."""
+        if self._desk is not desk:
+            await self._show(desk)
+        return await self.ask(dialog)
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show a dialog and wait for its answer. From any task of the loop; None when it was cancelled."""
@@ -169,16 +211,47 @@ class DdtuiApp(App[int]):
 
     # the way to the host
 
-    def on_pick_screen_picked(self, event: PickScreen.Picked) -> None:
-        if self._load_profile is not None:
+    async def on_pick_screen_picked(self, event: PickScreen.Picked) -> None:
+        await self._open(event.name)
+
+    async def _open(self, name: str) -> None:
+        """The host of this profile: as it was left, or from its first connection on."""
+        if name in self._desks:
+            await self._show(self._desks[name])
+        elif self._load_profile is not None:
             try:
-                profile = self._load_profile(event.name)
+                profile = self._load_profile(name)
             except ProfileError as error:
-                self.notify(str(error), title=event.name, severity="error", markup=False)
+                self.notify(str(error), title=name, severity="error", markup=False)
                 return
             self._set_up(profile)
-            self.switch_mode("connect")
+            await self.switch_mode("connect")
             self.reconnect()
+
+    async def _show(self, desk: Desk) -> None:
+        """A host that is open, on the screen where it was left."""
+        name = desk.view.profile.name
+        self._left[self.desk.view.profile.name] = self.current_mode
+        self._desk, self.title = desk, f"ddtui {name}"
+        await super().switch_mode(self._left.get(name) or _mode("connect", name))
+        self._view_changed(desk, desk.view)
+
+    def action_hosts(self) -> None:
+        if self._desk is not None:
+            self._spawn_of(None, "hosts", self._choose_host(), exclusive=True)
+
+    async def _choose_host(self) -> None:
+        from ddtui.screens.first_run import FirstRun
+        from ddtui.screens.hosts import NEW, HostsDialog
+
+        here = self.desk.view.profile.name
+        offers = await asyncio.to_thread(self._find_offers)
+        name: str | None = await self.ask(HostsDialog(offers, self._desks, here))
+        if name == NEW:
+            name = await self.ask(FirstRun())
+        if name and name != here:
+            self._left[here] = self.current_mode
+            await self._open(name)
 
     def reconnect(self) -> None:
         """Connect, from the first try to the first survey."""
@@ -191,30 +264,38 @@ class DdtuiApp(App[int]):
         try:
             if not desk.attached:
                 desk.attach(await asyncio.to_thread(self._open_session, desk.view.profile))
-            await desk.connect(OperatorAsker(self.ask))
+            await desk.connect(OperatorAsker(partial(self._ask_of, desk)))
         except Exception as error:
             log.warning("no connection", exc_info=error)
             desk.refused(error)
             screen.fail(error)
             return
-        self.spawn("probe", desk.watch())
-        self.spawn("journal", desk.follow_journal())
-        self.spawn("history", desk.load_bursts())
-        await self.switch_mode("tune")
+        self._spawn_of(desk, "probe", desk.watch())
+        self._spawn_of(desk, "journal", desk.follow_journal())
+        self._spawn_of(desk, "history", desk.load_bursts())
+        self._left[desk.view.profile.name] = _mode("tune", desk.view.profile.name)
+        if self._desk is desk:
+            await self.switch_mode("tune")
+        self.spawn("load", _load_decision_screens)
         self.call_after_refresh(_settle_memory)
 
     # what comes from the desk
 
-    def _view_changed(self, view: View) -> None:
+    def _view_changed(self, desk: Desk, view: View) -> None:
+        if desk is not self._desk:
+            return
         screen = self.screen_stack[0] if self._screen_stacks[self._current_mode] else None
         if isinstance(screen, ConsoleScreen):
             screen.present(view)
-        if view.tune.cut is not None and self._cut != view.tune.cut and not view.changing:
-            self._cut = view.tune.cut
+        name = view.profile.name
+        if view.tune.cut is not None and self._cut.get(name) != view.tune.cut and not view.changing:
+            self._cut[name] = view.tune.cut
             if view.tune.read_only is None:
                 self.spawn("resume", self.flows.resume(), exclusive=True)
 
-    def _event(self, event: Event) -> None:
+    def _event(self, desk: Desk, event: Event) -> None:
+        if desk is not self._desk:
+            event = replace(event, title=f"{desk.view.profile.name}: {event.title}")
         log.info("%s: %s", event.title, event.text)
         timeout = 10 if event.severity == "error" else 5
         wish = self.settings.notify
@@ -282,11 +363,11 @@ class DdtuiApp(App[int]):
         if self.desk.view.trying:
             self.spawn("plan", self._stop_trying(), exclusive=True)
         else:
-            self.workers.cancel_group(self, "burst")
+            self._cancel("burst")
 
     async def _stop_trying(self) -> None:
         if await self.trials.may_stop():
-            self.workers.cancel_group(self, EXPERIMENT)
+            self._cancel(EXPERIMENT)
 
     def go(self, mode: str) -> None:
         if self._desk is not None and self._desk.attached and self._desk.view.tune.surveyed:
@@ -345,17 +426,31 @@ class DdtuiApp(App[int]):
         self.spawn("plan", self.trials.try_out(what), exclusive=True)
 
     async def action_quit(self) -> None:
-        view = self._desk.view if self._desk is not None else None
-        if view is None or not (view.changing or view.burst or view.trying):
+        views = [desk.view for desk in self._desks.values()]
+        if not any(view.changing or view.burst or view.trying for view in views):
             self.exit(0)
             return
-        self.spawn("quit", self._quit(), exclusive=True)
+        self._spawn_of(None, "quit", self._quit(), exclusive=True)
 
     async def _quit(self) -> None:
-        if await self.flows.may_quit():
-            self.workers.cancel_group(self, "burst")
-            self.workers.cancel_group(self, EXPERIMENT)
-            self.exit(0)
+        """Each host where something runs is asked about."""
+        for flows, _ in self._flows.values():
+            if not await flows.may_quit():
+                return
+        for desk in self._desks.values():
+            for group in ("burst", EXPERIMENT):
+                self.workers.cancel_group(self, _group(group, desk))
+        self.exit(0)
+
+
+def _mode(mode: str, profile: str) -> str:
+    """Textual's name of a screen of one host."""
+    return f"{mode}@{profile}"
+
+
+def _group(group: str, desk: Desk | None) -> str:
+    """The worker group of one host."""
+    return f"{group}@{desk.view.profile.name}" if desk is not None else group
 
 
 def _decision_screen(name: str, desk: Desk) -> Screen[Any]:
@@ -371,6 +466,12 @@ def _decision_screen(name: str, desk: Desk) -> Screen[Any]:
     from ddtui.screens.history import HistoryScreen
 
     return HistoryScreen(desk)
+
+
+async def _load_decision_screens() -> None:
+    """So that their keys are answered at once: their modules, in a thread."""
+    for name in ("ddtui.screens.compare", "ddtui.screens.sweep", "ddtui.screens.history", "numpy"):
+        await asyncio.to_thread(importlib.import_module, name)
 
 
 def _settle_memory() -> None:

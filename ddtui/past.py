@@ -131,9 +131,7 @@ class Past:
 
         def read(history: History) -> tuple[int | None, int | None]:
             base = runs.baseline(history, self.host, self.unit)
-            last = history.measured_steps(self.host, self.unit, limit=1)
-            numbered = runs.steps_numbered(history, last[0], self.host) if last else []
-            newest = next((step for step in numbered if step.unit == self.unit), None)
+            newest = runs.last_measured(history, self.host, self.unit)
             return (base.id if base else None, newest.id if newest else None)
 
         return await self._do(read)

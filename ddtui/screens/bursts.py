@@ -98,7 +98,7 @@ class BurstsScreen(ConsoleScreen):
         yield PaneRow(self.list, self.points, id="burst-row")
 
     def on_mount(self) -> None:
-        self.options.focus()
+        self.call_after_refresh(self.list.focus_first)  # its list is composed after this
 
     @property
     def options(self) -> Choices:

@@ -138,7 +138,6 @@ class CompareScreen(PanedScreen):
         *bindings(Where.STEPS),
         Binding("slash", "filter", "search", id="filter", key_display="/"),
     ]
-    CSS_PATH = "compare.tcss"
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)

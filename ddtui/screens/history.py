@@ -113,7 +113,6 @@ class HistoryScreen(PanedScreen):
         *bindings(Where.STEPS),
         Binding("slash", "filter", "search", id="filter", key_display="/"),
     ]
-    CSS_PATH = "history.tcss"
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
@@ -157,8 +156,12 @@ class HistoryScreen(PanedScreen):
     # reading
 
     def _reload(self) -> None:
-        self.console.spawn("history-list", self._read, exclusive=True)
-        self.console.spawn("history-overview", self._read_overview, exclusive=True)
+        self.console.spawn("history-list", self._read_all, exclusive=True)
+
+    async def _read_all(self) -> None:
+        """The list first; what is drawn from all steps together takes longer and comes after it."""
+        await self._read()
+        self.call_after_refresh(self.console.spawn, "history-overview", self._read_overview, exclusive=True)
 
     async def _read(self) -> None:
         past, kind = self.past, self.kind

@@ -133,7 +133,6 @@ class SweepScreen(PanedScreen):
     PLACE: ClassVar[Where] = Where.SWEEP
     PARTS: ClassVar[tuple[Where, ...]] = (Where.PANES,)
     BINDINGS: ClassVar[list[BindingType]] = bindings(Where.SWEEP)
-    CSS_PATH = "sweep.tcss"
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)

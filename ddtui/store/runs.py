@@ -118,6 +118,18 @@ def baseline(history: History, host: str, unit: str) -> Step | None:
     return histories.step_of(rows[0]) if rows else None
 
 
+def last_measured(history: History, host: str, unit: str) -> Step | None:
+    """The step that was measured last."""
+    rows = history.read(
+        "SELECT b.step FROM bursts b JOIN hosts h ON h.id = b.host WHERE h.name = ? AND h.unit = ?"
+        " AND b.step IS NOT NULL AND EXISTS (SELECT 1 FROM points p WHERE p.burst = b.id)"
+        " ORDER BY b.at DESC LIMIT 1",
+        [host, unit],
+    )
+    found = steps_numbered(history, rows[0]["step"], host) if rows else []
+    return next((one for one in found if one.unit == unit), None)
+
+
 def seconds(history: History, host: str, unit: str) -> dict[tuple[int, int, str], float]:
     """How long each cell (concurrency, context, workload) took lately: the mean of its last measurements."""
     rows = history.read(
