@@ -14,12 +14,13 @@ from typing import Any, TextIO
 
 from ddtui import locations
 from ddtui.bench import jobs, kept, load, metrics, server_log, server_side, workload
+from ddtui.bench.gpu_use import GpuWatch
 from ddtui.bench.growing import Prompts
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Point, RequestRecord, ServerSide
 from ddtui.bench.server_side import Limits, Watch
 from ddtui.bench.target import BenchError, Target
 from ddtui.engine.api import Api, ApiError
-from ddtui.host.base import HostError
+from ddtui.host.base import Host, HostError
 
 EVERY = 0.4  # s between snapshots of a running cell
 SHARDS_ON_HOST = 2  # a host follows few commands at a time
@@ -271,6 +272,10 @@ class _Running:
     # what a cell's load needs of its burst
 
     @property
+    def host(self) -> Host | None:
+        return self._target.host
+
+    @property
     def log(self) -> Callable[[float], Awaitable[Sequence[tuple[float, str]]]] | None:
         return self._target.log
 
@@ -337,6 +342,7 @@ class _Loading:
         self._prompts = prompts
         self._jobs = burst.jobs(cell, number, prompts)
         self._records: list[RequestRecord] = []
+        self._gpus = GpuWatch(burst.host)
         self._unfilled: float | None = None
         self._lag: float | None = None
         self._why: list[str] = []
@@ -349,10 +355,12 @@ class _Loading:
         try:
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(self._watch.run())
+                looking = group.create_task(self._gpus.run())
                 drawing = group.create_task(self._draw())
                 loads = [group.create_task(self._burst.send(job, self._see)) for job in self._jobs]
                 await asyncio.wait(loads)
                 watching.cancel()
+                looking.cancel()
                 drawing.cancel()
         except asyncio.CancelledError:
             point = metrics.point(self._state(final=True))
@@ -430,6 +438,8 @@ class _Loading:
             place=self._burst.burst.spec.at,
             prompts=self._prompts.identity,
             others=self._watch.others,
+            gpus=self._gpus.uses(),
+            gpus_unknown=self._gpus.unknown,
         )
 
     async def _draw(self) -> None:

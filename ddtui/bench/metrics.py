@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ddtui.bench import statistics
-from ddtui.bench.model import Cell, Estimate, Outcome, Place, Point, RequestRecord, ServerSide, Spread
+from ddtui.bench.model import Cell, Estimate, GpuUse, Outcome, Place, Point, RequestRecord, ServerSide, Spread
 
 LEAST_PROMPTS = 32
 LEAST_WAVES = 5
@@ -46,6 +46,8 @@ class Run:
     prompts: str = ""
     server: ServerSide | None = None
     others: str = ""  # what says that other clients were there
+    gpus: tuple[GpuUse, ...] = ()
+    gpus_unknown: str = ""
 
 
 def least_samples(concurrency: int) -> int:
@@ -91,6 +93,8 @@ def point(run: Run) -> Point:
         server=run.server,
         place=run.place,
         prompts=run.prompts,
+        gpus=run.gpus,
+        gpus_unknown=run.gpus_unknown,
     )
     return replace(made, marks=marks(run, made, good))
 

@@ -117,6 +117,24 @@ class ServerSide:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuUse:
+    """One GPU of the host while a cell ran: means of `n` looks, and what held its clock down in any of them.
+    None: the driver does not say.
+    """
+
+    index: int
+    n: int
+    memory_used_mib: float | None = None  # the most
+    memory_total_mib: float | None = None
+    utilization: float | None = None  # percent of time with a kernel running
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    clock_mhz: float | None = None  # of the SMs
+    clock_max_mhz: float | None = None
+    throttles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Point:
     """One cell, measured. None: not known."""
 
@@ -157,6 +175,8 @@ class Point:
     server: ServerSide | None = None
     place: Place = "here"
     prompts: str = ""  # identity of the prompts: equal means comparable
+    gpus: tuple[GpuUse, ...] = ()
+    gpus_unknown: str = ""  # why there are none: "no nvidia-smi"
 
     @property
     def trusted(self) -> bool:

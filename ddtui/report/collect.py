@@ -195,6 +195,7 @@ def rows(report: Report) -> list[dict[str, Any]]:
                 key = name if part == "value" else f"{name}_{part}"
                 row[key] = getattr(estimate, part) if estimate is not None else None
         row |= {
+            **gpu_columns(point),
             "preview": point.preview,
             "marks": "; ".join(point.marks),
             "prompts": point.prompts,
@@ -203,6 +204,24 @@ def rows(report: Report) -> list[dict[str, Any]]:
         }
         found.append(row)
     return found
+
+
+def gpu_columns(point: Point) -> dict[str, Any]:
+    """The GPUs while the cell ran: means over all of them, the most memory, what held any clock down."""
+    gpus = point.gpus
+
+    def mean(name: str) -> float | None:
+        known = [value for one in gpus if (value := getattr(one, name)) is not None]
+        return sum(known) / len(known) if known else None
+
+    return {
+        "gpus": len(gpus),
+        "gpu_utilization": mean("utilization"),
+        "gpu_power_w": mean("power_w"),
+        "gpu_clock_mhz": mean("clock_mhz"),
+        "gpu_memory_mib": max((one.memory_used_mib for one in gpus if one.memory_used_mib), default=None),
+        "gpu_held_by": "; ".join(dict.fromkeys(name for one in gpus for name in one.throttles)),
+    }
 
 
 def flags(step: Step) -> Mapping[str, Any]:

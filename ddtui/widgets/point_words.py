@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from ddtui.bench import gpu_use
 from ddtui.bench.model import Burst, BurstState, Estimate, Point
 from ddtui.burst_words import load_place, server_said
 from ddtui.view import RUNNING
@@ -49,6 +50,8 @@ def point_table(points: Sequence[Point], width: int) -> list[Content]:
         marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
         if point.final and (beside := server_said(point)):
             lines.append(Content.styled(cut(f"   {beside}", width), "$muted"))
+        if point.final and (gpus := gpu_use.in_words(point.gpus, point.gpus_unknown)):
+            lines.append(Content.styled(cut(f"   {gpus}", width), "$muted"))
         if marks:
             lines.append(Content.styled(cut("   ! " + ", ".join(marks), width), "$warning"))
     return lines
