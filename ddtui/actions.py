@@ -526,6 +526,7 @@ ACTIONS: tuple[Action, ...] = (
         "Everything that was tried and measured, with charts and advice.",
         footer=85,
     ),
+    Action("hosts", "go to", "H", "hosts", "Another host; each that is open goes on and keeps its state."),
     Action("commands", "go to", "C", "command log", "Every command that ddtui ran on the host."),
     Action("help", "help", "question_mark", "help", "The keys of where you are.", footer=90, shown="?"),
     Action(

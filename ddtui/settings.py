@@ -97,7 +97,7 @@ DEFAULT_TEXT = """\
 # Settings of ddtui. Each line shows its default: take the # away and change it.
 # `ddtui config` prints what is in force, or says what is wrong and where.
 
-# theme = "ddtui-dark"      # also ddtui-light and Textual's own; T in the console shows them all
+# theme = "ddtui-dark"      # also ddtui-light, ddtui-contrast and Textual's own; T in the console shows them
 # ascii = false             # true: no line drawing, only characters that every terminal and font has
 # plain = false             # true: one line of text per event instead of the console (as --plain)
 # refresh = 2.0             # seconds between two looks at the host, 1 to 60; the journal always comes at once

@@ -46,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
         settings=found,
         open_session=partial(open_session, read_only=args.read_only, refresh=found.refresh),
         offers=() if profile is not None else _offers(),
+        find_offers=_offers,
         load_profile=args.load,
     )
     app.run()
