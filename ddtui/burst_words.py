@@ -4,6 +4,8 @@ Pure.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ddtui.bench.model import Place, Point
 from ddtui.words import number
 
@@ -22,6 +24,31 @@ def link_warning(at: Place, rtt_ms: float | None) -> str:
     if at == "host" or rtt_ms is None or rtt_ms < SLOW:
         return ""
     return f"{number(rtt_ms)} ms are in every TTFT and the link's jitter in the gaps: run it on the host"
+
+
+SPREADS = (("ttft_ms", "TTFT"), ("step_ms", "step gap"), ("itl_ms", "per token"), ("e2e_ms", "E2E"))
+
+
+def spread_said(point: Point) -> str:
+    """Median, p90 and p99 in ms of what a user waits for, and the rates of the whole run; the gap between
+    chunks and the time per token are two views of one stream.
+    """
+    parts = [
+        f"{label} {number(spread.median)}/{number(spread.p90)}/{number(spread.p99)}"
+        for name, label in SPREADS
+        if (spread := point.spreads.get(name)) is not None
+    ]
+    if not parts:
+        return ""
+    whole = f"; whole run {number(point.output_rate_whole)} tok/s" if point.output_rate_whole else ""
+    total = f", {number(point.total_rate)} with prompts" if point.total_rate else ""
+    return f"p50/p90/p99 ms: {', '.join(parts)}{whole}{total}"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """The first few names, and how many there are beyond."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def server_said(point: Point) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import math
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -35,6 +35,7 @@ async def check(
     *,
     reference: Sequence[Output] = (),
     reference_step: int | None = None,
+    reference_tests: Mapping[str, bool] | None = None,
     tasks: Sequence[Task] | None = None,
     endpoint: ApiKind = "generate",
     run_tests: bool = True,
@@ -68,6 +69,7 @@ async def check(
         tests=tests,
         sandbox=alone.name if alone is not None else refused,
         simulated=target.simulated,
+        tests_before=reference_tests,
     )
     return judged, outputs
 

@@ -22,6 +22,7 @@ from ddtui.bench.tasks import Task
 NEAR_TIE = 0.5  # nats between the two best tokens: closer ones change places by rounding alone
 LEAST_TEXT = 64  # characters below which nothing is called garbage
 LOOP = 3  # times that a piece must follow itself to be a loop
+SURELY = 0.01  # chance by which fewer passed tests may still be luck
 MOST_DIFFERENT = 0.25  # of the prompts: more differing outputs than near-ties explain
 _FENCE = re.compile(r"^```\w*[^\S\n]*$", re.M)
 
@@ -137,8 +138,11 @@ def judge(
     tests: Mapping[str, bool] | None = None,
     sandbox: str = "",
     simulated: bool = False,
+    tests_before: Mapping[str, bool] | None = None,
 ) -> Quality:
-    """All of it together. `tests`: by task, whether its tests passed; None: they were not run."""
+    """All of it together. `tests`: by task, whether its tests passed; None: they were not run.
+    `tests_before`: the same of the reference.
+    """
     bad = {output.prompt: why for output in tested if (why := garbage(output.text))}
     before = {output.prompt: output for output in reference}
     pairs = [(before[output.prompt], output) for output in tested if output.prompt in before]
@@ -149,6 +153,13 @@ def judge(
     passed = sum(tests.values()) if tests is not None else None
     if tests:
         text += f"; {passed} of {len(tests)} coding tasks pass their tests"
+        lost, won = _turned(tests_before or {}, tests)
+        if lost:
+            text += f", {lost} that passed with the reference do not" + (
+                f", {won} others do now" if won else ""
+            )
+        if _surely_fewer(lost, won) and verdict is not Verdict.GARBAGE:
+            verdict = Verdict.DIFFERENT
     return Quality(
         verdict=verdict,
         text=text,
@@ -162,6 +173,19 @@ def judge(
         sandbox=sandbox,
         simulated=simulated,
     )
+
+
+def _turned(before: Mapping[str, bool], now: Mapping[str, bool]) -> tuple[int, int]:
+    """How many tasks passed before and fail now, and the other way round."""
+    both = before.keys() & now.keys()
+    return sum(before[one] > now[one] for one in both), sum(before[one] < now[one] for one in both)
+
+
+def _surely_fewer(lost: int, won: int) -> bool:
+    """Whether so many lost against so many won tasks are no chance (McNemar's exact test, one-sided)."""
+    turned = lost + won
+    chance = sum(math.comb(turned, k) for k in range(lost, turned + 1)) / 2**turned
+    return lost > won and chance < SURELY
 
 
 def _verdict(

@@ -15,7 +15,7 @@ from ddtui.bench import burst as bursts
 from ddtui.bench import kept
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.bench.target import BenchError, Target
-from ddtui.burst_words import server_said
+from ddtui.burst_words import first_of, server_said, spread_said
 from ddtui.commands.ask import confirm
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
@@ -110,7 +110,7 @@ async def _check(
         beside = f" (reference: step {judged.reference})" if judged.reference is not None else ""
         print(f"output {'WRONG' if judged.wrong else judged.verdict}: {judged.text}{beside}{simulated}")
         if judged.failed_tasks:
-            print(f"    tests fail in: {', '.join(judged.failed_tasks)}")
+            print(f"    tests fail in: {first_of(judged.failed_tasks, 8)}")
         if judged.sandbox:
             print(f"    sandbox: {judged.sandbox}")
     return 1 if judged.wrong else 0
@@ -243,6 +243,8 @@ def _lines(point: Point) -> Iterator[str]:
     )
     if point.preview and point.ok:
         yield f"    preview: {point.ok} requests are too few for a result"
+    if spread := spread_said(point):
+        yield f"    {spread}"
     if beside := server_said(point):
         yield f"    {beside}"
     for mark in point.marks:

@@ -10,6 +10,7 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 
+from ddtui.burst_words import first_of
 from ddtui.desk import said
 from ddtui.screens.base import Dialog
 from ddtui.widgets.progress_bar import bar
@@ -85,7 +86,7 @@ def result(found: Quality) -> Content:
         ),
     ]
     if found.failed_tasks:
-        lines.append(Content.assemble(("tests fail in: ", "$muted"), ", ".join(found.failed_tasks)))
+        lines.append(Content.assemble(("tests fail in: ", "$muted"), first_of(found.failed_tasks, 8)))
     if found.sandbox:
         lines.append(Content.assemble(("sandbox: ", "$muted"), found.sandbox))
     if found.simulated:

@@ -29,6 +29,7 @@ class Reference:
 
     step: int
     outputs: tuple[Output, ...]
+    tests: Mapping[str, bool] | None = None  # by task, whether its tests passed; None: they were not run
 
 
 async def check(
@@ -57,6 +58,7 @@ async def check(
         target,
         reference=chosen.outputs if chosen else (),
         reference_step=chosen.step if chosen else None,
+        reference_tests=chosen.tests if chosen else None,
         run_tests=run_tests,
         on_progress=on_progress,
     )
@@ -91,7 +93,9 @@ def find(
     for one in kept:
         outputs = _read(Path(str(one["outputs"])))
         if outputs:
-            return Reference(int(one["step"]), outputs)
+            failed = set(one.get("failed_tasks") or ())
+            tests = {o.prompt: o.prompt not in failed for o in outputs} if one.get("tests_run") else None
+            return Reference(int(one["step"]), outputs, tests)
     return None
 
 

@@ -102,6 +102,19 @@ class TestJudgement:
         assert quality.judge(outputs(*few), outputs(*same)).verdict is Verdict.NEAR_TIES
         assert quality.judge(outputs(*many), outputs(*same)).verdict is Verdict.DIFFERENT
 
+    def test_a_pass_rate_that_falls_beyond_chance_is_wrong(self) -> None:
+        same = outputs(SANE, PROSE * 2)
+        before = {f"task{n}": True for n in range(40)}
+
+        def judged(failed: int) -> quality.Quality:
+            now = {name: at >= failed for at, name in enumerate(before)}
+            return quality.judge(same, same, tests=now, tests_before=before)
+
+        assert judged(6).verdict is Verdict.EQUAL and "6 that passed with the reference" in judged(6).text
+        assert judged(7).verdict is Verdict.DIFFERENT and judged(7).wrong
+        other_way = quality.judge(same, same, tests=before, tests_before=dict.fromkeys(before, False))
+        assert other_way.verdict is Verdict.EQUAL
+
     def test_without_a_reference_it_is_unknown(self) -> None:
         assert quality.judge(outputs(SANE)).verdict is Verdict.UNKNOWN
 
