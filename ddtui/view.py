@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from ddtui.bench.model import Burst, BurstState
 from ddtui.host.base import Link, LinkState
+from ddtui.host.gpu import GpuLoad
 from ddtui.profile import Knob, Profile
 from ddtui.tuning.model import KnobRow, Op, Progress, Turn, Verdict
 
@@ -109,6 +110,8 @@ class TuneView:
     )
     notices: tuple[str, ...] = ()  # what moved by itself, newest last: "unit changed by hand at 12:01:07"
     cut: str | None = None  # a change that was cut and is neither finished nor undone: what happened
+    gpus: tuple[GpuLoad, ...] = ()
+    gpus_unknown: str = ""  # why there are none
     surveyed: bool = False  # every layer has been read at least once
 
 

@@ -40,6 +40,8 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         stale_lock=sanitize(stale_words(state.lock)) if stale and state.lock is not None else None,
         notices=(*trouble, *state.notices),
         cut=sanitize(state.pending.text) if state.pending is not None else None,
+        gpus=state.gpus,
+        gpus_unknown=state.gpus_unknown,
         surveyed=survey is not None,
     )
 

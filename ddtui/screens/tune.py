@@ -19,6 +19,7 @@ from ddtui.view import View
 from ddtui.widgets.chart_pane import ChartPane
 from ddtui.widgets.checks_pane import ChecksPane
 from ddtui.widgets.drafter_pane import DrafterPane
+from ddtui.widgets.gpu_strip import GpuStrip
 from ddtui.widgets.journal_pane import JournalPane
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane_tabs import PaneRow
@@ -39,16 +40,18 @@ class TuneScreen(PanedScreen):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self.drafter, self.service = DrafterPane(), ServicePane()
-        self.journal = JournalPane(desk.store)
+        self.journal = JournalPane(desk.store, memory=desk.memory)
         self.checks = ChecksPane(desk.now)
         self.charts = (ChartPane("rate"), ChartPane("accept"))
         self.upper = PaneRow(self.drafter, self.service, self.journal, id="upper")
         self.lower = PaneRow(self.checks, *self.charts, id="lower")
         self.rows = (self.upper, self.lower)
+        self.gpus = GpuStrip(id="gpus")
 
     def body(self) -> ComposeResult:
         yield self.upper
         yield self.lower
+        yield self.gpus
 
     def on_mount(self) -> None:
         self._arrange(self.app.size)
@@ -69,6 +72,7 @@ class TuneScreen(PanedScreen):
         self.checks.show(view)
         for chart in self.charts:
             chart.show(view)
+        self.gpus.known = view.tune.gpus, view.tune.gpus_unknown
 
     # panes
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ddtui.engine.api import ApiError
+from ddtui.host import gpu
 from ddtui.host.base import HostError, Link, LinkLost, LinkState, Unreachable
 from ddtui.sanitize import sanitize
 from ddtui.store.model import HistoryError
@@ -30,9 +31,11 @@ from ddtui.tuning.survey import Survey
 
 if TYPE_CHECKING:
     from ddtui.engine.api import Loads
+    from ddtui.host.gpu import GpuLoad
     from ddtui.host.service import ServiceStatus
 
 INTERVAL = 2.0  # seconds
+GPUS_EVERY, NO_GPUS_EVERY = 10.0, 120.0  # seconds between looks at the GPUs, and where there are none
 LOADS_EVERY = 10.0  # seconds between askings for the server's load
 PENDING_EVERY = 30.0  # seconds between looks for a change that was cut
 NOTICES = 50
@@ -50,6 +53,8 @@ class WatchState:
     status_at: float | None = None  # unix time
     loads: Loads | None = None
     loads_at: float | None = None
+    gpus: tuple[GpuLoad, ...] = ()
+    gpus_unknown: str = ""  # why there are none: "no nvidia-smi"
     step: int | None = None  # number of the setting in force, from the history
     lock: LockState | None = None
     pending: Pending | None = None  # a change that was cut
@@ -82,6 +87,7 @@ class Watch:
         self._rights_known = False
         self._pending_at = 0.0
         self._loads_at = 0.0  # when the load was asked for, on the monotonic clock
+        self._gpus_at: float | None = None
         self._working = 0  # changes of our own that run
         self._worked = 0  # how many have begun or ended
 
@@ -166,7 +172,7 @@ class Watch:
             await self._survey(None, whole=True)
         else:
             await self._glance(survey)
-        await asyncio.gather(self._read_lock(), self._read_loads())
+        await asyncio.gather(self._read_lock(), self._read_loads(), self._read_gpus())
         if time.monotonic() - self._pending_at > PENDING_EVERY or self._state.pending is not None:
             self._pending_at = time.monotonic()
             self._publish(pending=await change.pending(ctx))
@@ -234,6 +240,17 @@ class Watch:
         assert self._place is not None
         done = await self._ctx.host.batch(lock.look_commands(self._place))
         self._publish(lock=lock.read_look(done))
+
+    async def _read_gpus(self) -> None:
+        every = NO_GPUS_EVERY if self._state.gpus_unknown else GPUS_EVERY
+        if self._gpus_at is not None and time.monotonic() - self._gpus_at < every:
+            return
+        self._gpus_at = time.monotonic()
+        try:
+            loads, unknown = await gpu.load(self._ctx.host)
+        except TimeoutError:
+            loads, unknown = (), "nvidia-smi does not answer"
+        self._publish(gpus=loads, gpus_unknown=unknown)
 
     async def _read_loads(self) -> None:
         survey = self._state.survey

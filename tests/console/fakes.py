@@ -10,6 +10,7 @@ from ddtui.bench.experiment import ExperimentPlan, Order
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.bench.quality import Quality
 from ddtui.host.base import Asker, HostKey, Link, LinkState, LoggedCommand
+from ddtui.host.gpu import GpuLoad
 from ddtui.past import Past
 from ddtui.profile import Bench, Connection, Knob, Profile, Service
 from ddtui.session import AskKill, JournalLine
@@ -154,6 +155,7 @@ def make_view(**changes: object) -> TuneView:
     """A host in good order, with the finding that every new user sees first."""
     given: dict[str, object] = {
         "link": Link(LinkState.CONNECTED, "root@ct200:22", rtt_ms=11.2, since=NOW - 600),
+        "gpus": tuple(GpuLoad(i, 120_832, 143_360, 80 + i, 500.0 + i, 700.0, 1980, 1980) for i in range(8)),
         "drafter": DrafterView(
             "Kimi-K2.6-DFlash",
             "/data/models/Kimi-K2.6-DFlash/config.json",
