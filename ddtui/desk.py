@@ -31,6 +31,7 @@ from ddtui.sanitize import sanitize
 from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import Op, Phase, Progress, Turn
 from ddtui.view import RUNNING, ChangeKind, ChangeView, TuneView, View, next_value
+from ddtui.widgets.journal_memory import JournalMemory
 from ddtui.widgets.journal_store import JournalStore
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Desk:
         self._session: Session | None = None
         self.now = now
         self.store = JournalStore(keep_lines)
+        self.memory = JournalMemory.of(profile.connection.host or "local", profile.service.unit)
         self.commands: deque[LoggedCommand] = deque(maxlen=KEPT_COMMANDS)
         self.events: deque[Event] = deque(maxlen=500)
         self.changed: Callable[[View], None] = lambda view: None

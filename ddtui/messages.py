@@ -56,6 +56,14 @@ class JournalChanged(Message):
         return isinstance(message, JournalChanged)
 
 
+class MarkWanted(Message):
+    """A marker of the operator's own is to be written into the journal."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.text = text
+
+
 class EarlierWanted(Message):
     """The journal's lines before the oldest one are wanted; back to a time (unix), if one is given."""
 

@@ -25,7 +25,7 @@ class LogsScreen(ConsoleScreen):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self.journal = JournalPane(desk.store, id="journal-full")
+        self.journal = JournalPane(desk.store, memory=desk.memory, id="journal-full")
 
     def body(self) -> ComposeResult:
         yield self.journal

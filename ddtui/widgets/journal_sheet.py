@@ -194,8 +194,8 @@ class JournalSheet(ScrollView):
         return Strip(segments, max(used, width)).crop(0, width)
 
     def _row(self, number: int, x: int, room: int, part: int) -> tuple[str, str, int, bool]:
-        """A row: the text it is of, what is shown of it, from which character on, and whether that text is the
-        line's own (not its traceback's)."""
+        """A row: the text it is of, what is shown of it, from which character on, and whether that text is
+        the line's own (not its traceback's)."""
         store = self.store
         own = True
         text = _cut(store.texts[number - store.base])
