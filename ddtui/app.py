@@ -27,7 +27,7 @@ from ddtui.actions import BY_ID, Where
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
-from ddtui.messages import EarlierWanted
+from ddtui.messages import EarlierWanted, MarkWanted
 from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
@@ -309,6 +309,10 @@ class DdtuiApp(App[int]):
     def on_earlier_wanted(self, event: EarlierWanted) -> None:
         event.stop()
         self.spawn("earlier", self.desk.load_earlier(event.until))
+
+    def on_mark_wanted(self, event: MarkWanted) -> None:
+        event.stop()
+        self.spawn("mark", self.desk.mark_by_hand(event.text))
 
     # actions of everywhere
 
