@@ -255,7 +255,8 @@ class _Running:
         with suppress(ApiError):
             loads = await api.loads()
             if loads.running and "metrics" not in loads.source:
-                return f"{loads.running} requests were running before the first of ours"
+                were = "request was" if loads.running == 1 else "requests were"
+                return f"{loads.running} {were} running before the first of ours"
         return ""
 
     def _warn_of_link(self, point: Point) -> None:

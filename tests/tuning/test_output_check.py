@@ -98,6 +98,18 @@ def test_else_the_oldest_that_was_right_and_never_the_setting_itself(
     assert named and named.step == new.number
 
 
+def test_the_reference_comes_with_which_tests_it_passed(history: History, tmp_path: Path) -> None:
+    tested, mine = step(history, "1"), step(history, "8")
+    keep(history, tmp_path, tested)
+    (untold,) = [output_check.find(history, "h", "u", mine)]
+    assert untold and untold.tests is None
+    path = Path(str(history.quality("h", "u")[0]["outputs"]))
+    judged = judge([Output("a", "x", (1, 2))], tests={"a": False})
+    history.save_quality("h", "u", tested.number, output_check.plain(judged, tested, path))
+    told = output_check.find(history, "h", "u", mine, tested.number)
+    assert told and told.tests == {"a": False}
+
+
 def test_outputs_of_another_model_or_that_are_gone_are_no_reference(history: History, tmp_path: Path) -> None:
     other, gone, mine = step(history, "1", target="/m/other"), step(history, "2"), step(history, "4")
     keep(history, tmp_path, other)
