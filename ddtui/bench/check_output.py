@@ -107,15 +107,19 @@ async def _with_margins(
     The margin is the target model's own, given what stands before: the server that is tested can be asked.
     """
     by_name, given = {task.name: task for task in asked}, {one.prompt: one for one in reference}
+    by_prompt = {one.prompt: one for one in outputs}
     found = [quality.divergence(given[one.prompt], one) for one in outputs if one.prompt in given]
     api = Api(target.endpoint, target.api_key)
     try:
         for at in [one for one in found if one is not None and one.in_tokens][:MOST_MARGINS]:
             before = (await api.tokenize(_text(by_name[at.prompt]))).ids
             same = given[at.prompt].ids[: at.position]
-            margin = await api.margin([*before, *same])
-            if margin is None:
+            behind = await api.behind([*before, *same])
+            if behind is None:
                 break
+            # a near-tie is one between these two: any other token is far off, however close the best are
+            two = given[at.prompt].ids[at.position], by_prompt[at.prompt].ids[at.position]
+            margin = max(behind.get(token, math.inf) for token in two)
             known = (math.inf,) * at.position + (margin,)
             given[at.prompt] = replace(given[at.prompt], margins=known)
     except (ApiError, TimeoutError):

@@ -42,7 +42,7 @@ class Output:
     prompt: str  # its name
     text: str
     ids: tuple[int, ...] = ()
-    margins: tuple[float, ...] = ()  # nats between the best and the second token at each position, if known
+    margins: tuple[float, ...] = ()  # nats that the farther of the two tokens is behind the best, if known
 
 
 @dataclass(frozen=True, slots=True)

@@ -210,16 +210,17 @@ def generated(answer: Any) -> Generated:
     )
 
 
-def margin(body: bytes) -> float | None:
-    """Nats between the two likeliest first tokens: `meta_info.output_top_logprobs`, for each token a list of
-    [logprob, id, text], the best first. None: it is not in this answer of /generate.
+def behind(body: bytes) -> dict[int, float] | None:
+    """How many nats each of the likeliest first tokens is behind the best: `meta_info.output_top_logprobs`,
+    for each token a list of [logprob, id, text]. None: it is not in this answer of /generate.
     """
     try:
         meta = json.loads(body)["meta_info"]
-        best, second = sorted((float(one[0]) for one in meta["output_top_logprobs"][0]), reverse=True)[:2]
+        known = {int(one[1]): float(one[0]) for one in meta["output_top_logprobs"][0]}
+        best = max(known.values())
     except (ValueError, KeyError, IndexError, TypeError):
         return None
-    return best - second
+    return {token: best - logprob for token, logprob in known.items()} if len(known) > 1 else None
 
 
 def tokens(answer: Any) -> Tokens:

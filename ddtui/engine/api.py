@@ -172,21 +172,21 @@ class Api:
         answer = await self._json("POST", "/generate", body=body, timeout=timeout)
         return self._shaped(answers.generated, answer, "/generate")
 
-    async def margin(self, input_ids: Sequence[int], timeout: float = 60.0) -> float | None:
-        """How much likelier, in nats, the best next token is than the second best. None: the server does not
+    async def behind(self, input_ids: Sequence[int], timeout: float = 60.0) -> dict[int, float] | None:
+        """How many nats each of the five likeliest next tokens is behind the best. None: the server does not
         say: with DFLASH up to 0.5.16 it refuses `return_logprob` (400).
         """
         body = {
             "input_ids": list(input_ids),
             "sampling_params": {"max_new_tokens": 1, "temperature": 0.0, "ignore_eos": True},
             "return_logprob": True,
-            "top_logprobs_num": 2,
+            "top_logprobs_num": 5,
         }
         answer = await self._send("POST", "/generate", body=body, timeout=timeout)
         if answer.status_code == 400:
             return None
         self._check(answer, "/generate")
-        return answers.margin(answer.content)
+        return answers.behind(answer.content)
 
     async def flush_cache(self, timeout: float | None = None) -> bool:
         """True: flushed; False: refused because requests run or wait (up to 0.5.10 it never says so)."""

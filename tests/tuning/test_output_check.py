@@ -122,7 +122,7 @@ def test_outputs_of_another_model_or_that_are_gone_are_no_reference(history: His
 class Margins:
     """A server that tells the margin of the next token."""
 
-    margin_here: float | None = 0.1
+    told: dict[int, float] | None = None
     asked: list[Sequence[int]]
 
     def __init__(self, *_: Any) -> None:
@@ -131,23 +131,29 @@ class Margins:
     async def tokenize(self, text: str) -> Any:
         return answers.Tokens((7, 7, 7), None)
 
-    async def margin(self, ids: Sequence[int]) -> float | None:
+    async def behind(self, ids: Sequence[int]) -> dict[int, float] | None:
         self.asked.append(tuple(ids))
-        return self.margin_here
+        return self.told
 
     async def close(self) -> None: ...
 
 
 @pytest.mark.parametrize(
-    ("margin", "verdict"),
-    [(0.1, Verdict.NEAR_TIES), (4.0, Verdict.DIFFERENT), (None, Verdict.NEAR_TIES)],
-    ids=["a near-tie", "the reference was sure", "the server does not say"],
+    ("told", "verdict"),
+    [
+        ({3: 0.0, 9: 0.1}, Verdict.NEAR_TIES),
+        ({3: 0.1, 9: 0.0, 5: 2.0}, Verdict.NEAR_TIES),
+        ({3: 0.0, 9: 4.0}, Verdict.DIFFERENT),
+        ({3: 0.0, 5: 0.1}, Verdict.DIFFERENT),
+        (None, Verdict.NEAR_TIES),
+    ],
+    ids=["a near-tie", "the other way", "the reference was sure", "neither of the two", "not told"],
 )
 async def test_the_margin_at_the_first_difference_tells_a_near_tie_from_corruption(
-    monkeypatch: pytest.MonkeyPatch, margin: float | None, verdict: Verdict
+    monkeypatch: pytest.MonkeyPatch, told: dict[int, float] | None, verdict: Verdict
 ) -> None:
     monkeypatch.setattr(check_output, "Api", Margins)
-    monkeypatch.setattr(Margins, "margin_here", margin)
+    monkeypatch.setattr(Margins, "told", told)
     tasks = coding_tasks()[:8]
     reference = [Output(task.name, "x" * 10, (1, 2, 3, 4)) for task in tasks]
     tested = [replace(one, ids=(1, 2, 9, 4)) if at == 0 else one for at, one in enumerate(reference)]
@@ -158,14 +164,15 @@ async def test_the_margin_at_the_first_difference_tells_a_near_tie_from_corrupti
 
 
 @pytest.mark.parametrize(
-    ("body", "margin"),
+    ("body", "behind"),
     [
-        (b'{"meta_info": {"output_top_logprobs": [[[-0.1, 5, null], [-0.7, 9, null]]]}}', 0.6),
+        (b'{"meta_info": {"output_top_logprobs": [[[-0.1, 5, null], [-0.7, 9, null]]]}}', {5: 0.0, 9: 0.6}),
         (b'{"meta_info": {"output_top_logprobs": [[[-2.5, 5, null]]]}}', None),
+        (b'{"meta_info": {"output_top_logprobs": []}}', None),
         (b'{"meta_info": {}}', None),
         (b"<html>", None),
     ],
 )
-def test_the_margin_is_read_from_the_two_likeliest_tokens(body: bytes, margin: float | None) -> None:
-    found = answers.margin(body)
-    assert found == (pytest.approx(margin) if margin is not None else None)
+def test_how_far_tokens_are_behind_the_best_is_read(body: bytes, behind: dict[int, float] | None) -> None:
+    found = answers.behind(body)
+    assert found == (pytest.approx(behind) if behind is not None else None)
