@@ -27,6 +27,7 @@ from ddtui.actions import BY_ID, Where
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
+from ddtui.host.base import HostError
 from ddtui.messages import EarlierWanted, MarkWanted
 from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
@@ -205,9 +206,12 @@ class DdtuiApp(App[int]):
         try:
             return await answer
         except asyncio.CancelledError:
-            if dialog.is_attached:
-                self.call_later(dialog.dismiss, None)
+            self.call_later(self._take_away, dialog)  # after it was pushed, for these come in their order
             raise
+
+    def _take_away(self, dialog: Dialog[T]) -> None:
+        if dialog in self.screen_stack:
+            dialog.dismiss(None)
 
     # the way to the host
 
@@ -257,6 +261,10 @@ class DdtuiApp(App[int]):
         """Connect, from the first try to the first survey."""
         self.spawn("ssh", self._connect(), exclusive=True)
 
+    def give_up(self) -> None:
+        """Stop connecting."""
+        self._cancel("ssh")
+
     async def _connect(self) -> None:
         desk, screen = self.desk, self.screen_stack[0]
         assert isinstance(screen, ConnectScreen)
@@ -265,6 +273,12 @@ class DdtuiApp(App[int]):
             if not desk.attached:
                 desk.attach(await asyncio.to_thread(self._open_session, desk.view.profile))
             await desk.connect(OperatorAsker(partial(self._ask_of, desk)))
+        except asyncio.CancelledError:
+            if screen.is_attached:  # stopped by the operator, not by leaving
+                stopped = HostError("stopped before there was a connection")
+                desk.refused(stopped)
+                screen.fail(stopped)
+            raise
         except Exception as error:
             log.warning("no connection", exc_info=error)
             desk.refused(error)

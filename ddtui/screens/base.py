@@ -58,6 +58,10 @@ class Console(Protocol):
 
     def reconnect(self) -> None: ...
 
+    def give_up(self) -> None:
+        """Stop connecting."""
+        ...
+
     def spawn(self, group: str, work: Work, *, exclusive: bool = False) -> None:
         """Run this in the background; what it raises is told."""
         ...

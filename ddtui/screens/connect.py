@@ -15,12 +15,14 @@ from ddtui.bindings import bindings
 from ddtui.desk import Desk
 from ddtui.host.base import HostError, LinkState
 from ddtui.screens.base import ConsoleScreen
+from ddtui.screens.waiting import how_far
 from ddtui.view import View
 from ddtui.widgets.words_view import Words
-from ddtui.words import clock
 
 SPINNER = "◐◓◑◒"
-HERE = frozenset({"retry", "help", "palette", "quit", "theme"})  # what can be done without a host
+# what can be done without a host
+HERE = frozenset({"retry", "give-up", "hosts", "help", "palette", "quit", "theme"})
+BAR = 48  # cells
 KEY = "bold $footer-key-foreground"
 LOGO = """\
    ╷   ╷  ╷
@@ -80,6 +82,10 @@ class ConnectScreen(ConsoleScreen):
     def footer_keys(self) -> list[tuple[Action, str, str | None]]:
         return [key for key in super().footer_keys() if key[0].id in HERE]
 
+    def action_give_up(self) -> None:
+        if self.failure is None:
+            self.console.give_up()
+
     def action_retry(self) -> None:
         if self.failure is not None:
             self.console.reconnect()
@@ -99,12 +105,13 @@ def connect_lines(view: View, failure: Exception | None, spinner: str, waited: f
             lines.append(Content.assemble((f"{spinner} ", "$success"), "connected; reading every layer …"))
         else:
             attempt = f", attempt {link.attempt + 1}" if link.attempt else ""
-            seconds = f"  {clock(waited)}" if waited >= 1 else ""
-            lines.append(
-                Content.assemble((f"{spinner} ", "$warning"), f"{link.state}{attempt} …", (seconds, "$muted"))
-            )
+            lines.append(Content.assemble((f"{spinner} ", "$warning"), f"{link.state}{attempt} …"))
+        if waited >= 1:
+            lines.append(how_far(BAR, waited, profile.connection.connect_timeout))
         if link.message:
             lines.append(Content.styled(link.message, "$muted"))
+        if waited >= 1:
+            lines += [Content(""), Content.assemble(("esc", KEY), " stop   ", ("q", KEY), " quit")]
         return Content("\n").join(lines)
     lines.append(Content.assemble(("✗ ", "bold $error"), str(failure)))
     hint = failure.hint if isinstance(failure, HostError) else ""
@@ -112,6 +119,6 @@ def connect_lines(view: View, failure: Exception | None, spinner: str, waited: f
         lines.append(Content.assemble(("→ ", "$accent"), hint))
     lines += [
         Content(""),
-        Content.assemble(("r", KEY), " try again   ", ("q", KEY), " quit"),
+        Content.assemble(("r", KEY), " try again   ", ("H", KEY), " another host   ", ("q", KEY), " quit"),
     ]
     return Content("\n").join(lines)

@@ -10,6 +10,7 @@ from ddtui.desk import Desk
 from ddtui.host.base import HostError, HostKey
 from ddtui.screens.base import Dialog, title_of
 from ddtui.screens.dialogs import Confirm, Problem, Secret, Trust
+from ddtui.screens.waiting import Patience, Stopped
 from ddtui.tuning.model import Plan, Progress, Turn
 from ddtui.view import ChangeKind
 from ddtui.words import duration
@@ -44,6 +45,7 @@ class Flows:
         self, desk: Desk, ask: Asks, spawn: Callable[[str, Coroutine[Any, Any, None]], None]
     ) -> None:
         self._desk, self._ask, self._spawn = desk, ask, spawn
+        self._patience = Patience(ask)
 
     @property
     def _type_name(self) -> str | None:
@@ -79,7 +81,9 @@ class Flows:
         from ddtui.screens.review import Review
 
         try:
-            plan = await make
+            plan = await self._patience.wait("Making the plan", make)
+        except Stopped:
+            return None
         except Exception as error:
             await self._problem(title, error)
             return None
@@ -199,12 +203,16 @@ class Flows:
         unit = self._desk.view.profile.service.unit
         try:
             if place == "open-unit":
-                lines = await self._desk.session.unit_text(arguments.get("file", ""))
+                text = self._desk.session.unit_text(arguments.get("file", ""))
+                lines = await self._patience.wait("Reading the unit", text)
                 dialog = TextDialog(unit, lines, place_of(lines, f"# {arguments.get('file', '')}"))
             else:
-                lines = await self._desk.session.start_lines()
+                text = self._desk.session.start_lines()
+                lines = await self._patience.wait("Reading the journal of this start", text)
                 at = place_of(lines, arguments.get("line", ""))
                 dialog = TextDialog(f"Journal of this start of {unit}", lines, at)
+        except Stopped:
+            return
         except Exception as error:
             await self._problem("Cannot be read", error)
             return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ddtui.desk import Desk, said
 from ddtui.host.base import HostError
 from ddtui.screens.dialogs import Confirm, Problem
+from ddtui.screens.waiting import Patience, Stopped
 from ddtui.tuning.model import Op
 from ddtui.words import duration
 
@@ -27,6 +28,7 @@ class TrialFlows:
         self, desk: Desk, ask: Asks, spawn: Callable[[str, Coroutine[Any, Any, None]], None]
     ) -> None:
         self._desk, self._ask, self._spawn = desk, ask, spawn
+        self._patience = Patience(ask)
 
     async def ab(self) -> None:
         """Measure what is in force against the turned knobs."""
@@ -64,7 +66,9 @@ class TrialFlows:
                 self._start("sweep", self._desk.session.experiment(what))
             return
         try:
-            made = await self._desk.session.forecast(what)
+            made = await self._patience.wait("Making the sweep ready", self._desk.session.forecast(what))
+        except Stopped:
+            return
         except Exception as error:
             hint = error.hint if isinstance(error, HostError) else ""
             await self._ask(Problem("Sweep", said(error), hint))
