@@ -18,7 +18,7 @@ from ddtui.bench import contrast, experiment, grid
 from ddtui.bench.experiment import PROMPTS, ExperimentPlan, Finish, Order, Setting
 from ddtui.desk import said
 from ddtui.profile import Bench
-from ddtui.screens.base import Dialog
+from ddtui.screens.base import Dialog, Work
 from ddtui.screens.burst import counts
 from ddtui.tuning import telling
 from ddtui.tuning.forecast import Forecast
@@ -107,7 +107,8 @@ class TrialDialog(Dialog[Forecast]):
     def _changed(self) -> None:
         self._made = None
         self.query_one("#start", Button).disabled = True
-        self.run_worker(self._forecast, group="forecast", exclusive=True, exit_on_error=False)
+        work: Work = self._forecast
+        self.run_worker(work, group="forecast", exclusive=True, exit_on_error=False)
 
     async def _forecast(self) -> None:
         takes = self.query_one("#takes", Words)
