@@ -13,6 +13,8 @@ from ddtui.widgets.journal_store import JournalStore
 from ddtui.widgets.sparkline import sparkline
 from ddtui.words import number
 
+SHORTEST, LONGEST = 4, 24  # cells of a curve
+
 
 class DecodeStrip(Widget):
     """One line over the journal; hidden until the server has decoded something."""
@@ -41,22 +43,22 @@ def strip(decodes: Sequence[Decode], width: int) -> Content:
         return Content("")
     newest = decodes[-1]
     parts = [
-        ("tok/s", newest.rate, [d.rate for d in decodes]),
-        ("accept", newest.accept_length, [d.accept_length for d in decodes]),
+        ("tok/s", _number(newest.rate), [d.rate for d in decodes]),
+        ("accept", _number(newest.accept_length), [d.accept_length for d in decodes]),
+        ("run", _count(newest.running), [d.running for d in decodes]),
+        ("queue", _count(newest.queued), [d.queued for d in decodes]),
     ]
-    words = [Content.assemble((f"{label} ", "$muted"), (_number(value), "bold")) for label, value, _ in parts]
-    counts = Content.assemble(
-        ("run ", "$muted"), _count(newest.running), ("  queue ", "$muted"), _count(newest.queued)
-    )
-    used = sum(word.cell_length for word in words) + counts.cell_length + 3 * len(words)
-    curve = min(24, (width - used) // len(parts) - 1)
+    words = [Content.assemble((f"{label} ", "$muted"), (value, "bold")) for label, value, _ in parts]
+    spare = width - sum(word.cell_length for word in words) - 3 * (len(words) - 1)
+    curves = len(parts) if spare >= len(parts) * (SHORTEST + 1) else 2  # the first two matter most
+    curve = min(LONGEST, spare // curves - 1)
     shown: list[Content] = []
-    for word, (_, _, values) in zip(words, parts, strict=True):
-        if curve >= 4:
-            line = sparkline([math.nan if value is None else value for value in values], curve)[0]
+    for place, (word, (_, _, values)) in enumerate(zip(words, parts, strict=True)):
+        if curve >= SHORTEST and place < curves:
+            line = sparkline([math.nan if value is None else float(value) for value in values], curve)[0]
             word = Content.assemble(word, " ", (line, "$series-b"))
         shown.append(word)
-    return Content("   ").join([*shown, counts]).truncate(width, ellipsis=True)
+    return Content("   ").join(shown).truncate(width, ellipsis=True)
 
 
 def _number(value: float | None) -> str:
