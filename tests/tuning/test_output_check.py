@@ -77,6 +77,17 @@ async def test_the_second_setting_is_compared_with_the_first_and_both_are_kept(
         await output_check.check(target, history, "h", "u", second, reference=99, run_tests=False)
 
 
+async def test_a_server_known_by_its_url_alone_is_compared_with_its_first_check(
+    server: StandIn, history: History
+) -> None:
+    target = Target(Endpoint(str(server.uds), "127.0.0.1", 30000), simulated=True)
+    one = await output_check.check(target, history, "127.0.0.1:30000", "", None, run_tests=False)
+    two = await output_check.check(target, history, "127.0.0.1:30000", "", None, run_tests=False)
+    assert (one.verdict, two.verdict, two.reference) == (Verdict.UNKNOWN, Verdict.EQUAL, None)
+    elsewhere = output_check.find(history, "127.0.0.1:30000", "", None, model="/m/other")
+    assert elsewhere is None, "another model is served there now"
+
+
 def test_a_setting_without_speculative_decoding_is_the_reference(history: History, tmp_path: Path) -> None:
     tree, plain, mine = step(history, "8"), step(history, "0", algorithm=None), step(history, "16")
     keep(history, tmp_path, tree)
