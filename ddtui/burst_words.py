@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ddtui.bench.model import Place, Point
+from ddtui.bench.model import Place, Point, ServerSide
 from ddtui.words import number
 
 SLOW = 20.0  # ms of round trip from which on it shows in a TTFT of a few hundred ms
@@ -30,19 +30,15 @@ SPREADS = (("ttft_ms", "TTFT"), ("step_ms", "step gap"), ("itl_ms", "per token")
 
 
 def spread_said(point: Point) -> str:
-    """Median, p90 and p99 in ms of what a user waits for, and the rates of the whole run; the gap between
-    chunks and the time per token are two views of one stream.
+    """Median, p90 and p99 in ms of what a user waits for; the gap between chunks and the time per token are
+    two views of one stream.
     """
     parts = [
         f"{label} {number(spread.median)}/{number(spread.p90)}/{number(spread.p99)}"
         for name, label in SPREADS
         if (spread := point.spreads.get(name)) is not None
     ]
-    if not parts:
-        return ""
-    whole = f"; whole run {number(point.output_rate_whole)} tok/s" if point.output_rate_whole else ""
-    total = f", {number(point.total_rate)} with prompts" if point.total_rate else ""
-    return f"p50/p90/p99 ms: {', '.join(parts)}{whole}{total}"
+    return f"p50/p90/p99 ms: {' · '.join(parts)}" if parts else ""
 
 
 def first_of(names: Sequence[str], most: int) -> str:
@@ -51,18 +47,19 @@ def first_of(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def server_said(point: Point) -> str:
-    """The server's own figures beside the client's; "" where it tells none."""
-    server = point.server
-    if server is None:
-        return ""
-    parts = []
+def beside_said(point: Point) -> str:
+    """What stands beside the headline: the server's own figures, and the rates of the whole run."""
+    server, parts = point.server or ServerSide(), []
     if server.log_rate is not None:
         accept = f", accept {number(server.log_accept)}" if server.log_accept is not None else ""
-        parts.append(f"{number(server.log_rate)} tok/s{accept} in {server.log_lines} lines of its log")
-    if server.output_rate is not None:
-        whole = number(point.output_rate_whole) if point.output_rate_whole is not None else "–"
-        parts.append(f"{number(server.output_rate)} tok/s by its counters (whole run: {whole})")
+        parts.append(f"server's log {number(server.log_rate)} tok/s{accept} ({server.log_lines} lines)")
+    counted = [f"{number(server.output_rate)} whole run"] if server.output_rate is not None else []
     if server.accept_length is not None:
-        parts.append(f"accept {number(server.accept_length)} ({server.accept_how})")
-    return f"the server: {'; '.join(parts)}" if parts else ""
+        counted.append(f"accept {number(server.accept_length)} ({server.accept_how})")
+    if counted:
+        parts.append(f"its counters {', '.join(counted)}")
+    if point.output_rate_whole is not None:
+        parts.append(f"ours {number(point.output_rate_whole)} whole run")
+    if point.total_rate is not None:
+        parts.append(f"{number(point.total_rate)} with prompts")
+    return " · ".join(parts)

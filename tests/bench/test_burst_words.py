@@ -1,0 +1,50 @@
+"""What stands beside a point in words, in the console and on the command line alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from decide.sides import point
+
+from ddtui.bench.model import Cell, ServerSide, Spread
+from ddtui.burst_words import beside_said, first_of, link_warning, load_place, spread_said
+
+POINT = replace(point(Cell(8, 512)), output_rate_whole=904.0, total_rate=None)
+
+
+def test_the_servers_figures_stand_beside_ours() -> None:
+    server = ServerSide(
+        output_rate=911.0,
+        accept_length=4.84,
+        accept_how="verify counter",
+        log_rate=940.0,
+        log_accept=4.87,
+        log_lines=10,
+    )
+    assert beside_said(replace(POINT, server=server, total_rate=4210.0)) == (
+        "server's log 940 tok/s, accept 4.87 (10 lines) · "
+        "its counters 911 whole run, accept 4.84 (verify counter) · ours 904 whole run · 4,210 with prompts"
+    )
+    assert beside_said(POINT) == "ours 904 whole run", "what the server does not tell is not made up"
+
+
+def test_two_views_of_a_stream_are_named_apart() -> None:
+    spreads = {
+        "step_ms": Spread(9, 40.0, 38.0, 45.6, 50.0, 68.4),
+        "itl_ms": Spread(9, 8.0, 7.7, 9.2, 10.0, 13.9),
+    }
+    said = spread_said(replace(POINT, spreads=spreads))
+    assert said == "p50/p90/p99 ms: step gap 38.0/45.6/68.4 · per token 7.70/9.20/13.9"
+    assert spread_said(replace(POINT, spreads={})) == ""
+
+
+def test_a_long_link_is_warned_of_only_where_it_is_in_the_way() -> None:
+    assert (
+        load_place("here", 11.2) == "here, through the link of 11.2 ms" and load_place("here", None) == "here"
+    )
+    assert "every TTFT" in link_warning("here", 84.0)
+    assert link_warning("here", 4.0) == link_warning("host", 84.0) == link_warning("here", None) == ""
+
+
+def test_a_long_list_is_cut_with_what_is_left_out() -> None:
+    assert first_of(["a", "b", "c"], 2) == "a, b and 1 more" and first_of(["a"], 2) == "a"
