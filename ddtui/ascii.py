@@ -27,7 +27,7 @@ _NEAREST = {
     "=": "⏸≡",
 }
 TABLE = {ord(drawn): plain for plain, all_of in _NEAREST.items() for drawn in all_of}
-TABLE |= {ord("↵"): "/", ord("⌫"): "<", ord("≥"): ">", ord("≤"): "<", ord("±"): "~", ord("⏎"): "/"}
+TABLE |= {ord("↵"): "<", ord("⌫"): "<", ord("≥"): ">", ord("≤"): "<", ord("±"): "~", ord("⏎"): "/"}
 TABLE |= {code: ("." if bin(code & 0xFF).count("1") < 3 else ":") for code in range(0x2801, 0x2900)}
 TABLE[0x2800] = " "
 

@@ -198,10 +198,10 @@ def effect_words(effects: Effects | None, typed: str, now: str | None) -> Conten
         value = "unset" if row.value is None else row.value
         rate = row.rate
         half = max(rate.high - rate.value, rate.value - rate.low)
-        mark = "best" if row is best else "in force" if row.value == now else ""
+        mark = "best" if row is best else "now" if row.value == now else ""
         accept = f"  accept {number(row.accept_length)}" if row.accept_length is not None else ""
         text = (
-            f"{value:>8}  {number(rate.value):>7} tok/s ±{number(half)} (n={rate.n}){accept}  step {row.step}"
+            f"{value:>6}  {number(rate.value):>7} tok/s ±{number(half)} (n={rate.n}){accept}  step {row.step}"
         )
         style = "bold $accent" if value == typed else ""
         lines.append(Content.assemble((text, style), (f"  {mark}", "$success")))

@@ -66,7 +66,7 @@ async def test_its_values_stand_side_by_side_with_rate_interval_and_samples(tmp_
             ("16", "3"),
             ("32", "4"),
         ]
-        assert ["in force" in rest for _, _, rest in rows] == [False, True, False, False]
+        assert ["now" in rest for _, _, rest in rows] == [False, True, False, False]
 
 
 async def test_a_knob_that_was_never_measured_says_so(tmp_path: Path) -> None:
