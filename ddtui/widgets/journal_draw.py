@@ -30,6 +30,16 @@ def painted(shown: str, skipped: int, base: Style, layers: Iterable[Layer]) -> l
     ]
     if not inside:
         return [Segment(shown, base)]
+    if all(one[1] <= other[0] for one, other in pairwise(inside)):  # side by side, as most are
+        segments, at = [], 0
+        for start, end, over in inside:
+            if start > at:
+                segments.append(Segment(shown[at:start], base))
+            segments.append(Segment(shown[start:end], base + over))
+            at = end
+        if at < len(shown):
+            segments.append(Segment(shown[at:], base))
+        return segments
     cuts = sorted({0, len(shown), *(at for layer in inside for at in layer[:2])})
     segments = []
     for start, end in pairwise(cuts):

@@ -109,6 +109,7 @@ class JournalPane(Pane):
         self._store = store
         self._memory = memory or JournalMemory()
         self._seen = -1  # version of the memory that the filter is of
+        self._aim: float | None = None  # a time whose lines are still being read
         self._answer: Callable[[str], str | None] | None = None
         self._level = Level.INFO  # what ddtui itself asks of the server is logged, and less than that
 
@@ -216,6 +217,7 @@ class JournalPane(Pane):
         event.stop()
         self.query_one(DecodeStrip).sync()
         self._recall()
+        self._keep_aim()
         self._describe()
 
     def _describe(self) -> None:
@@ -335,10 +337,20 @@ class JournalPane(Pane):
             at = parse_time(text, now=time.time(), here=store.times[number - store.base])
         except ValueError as error:
             return str(error)
-        if at < store.times[0]:
+        if at < store.times[0] and not store.whole:
+            self._aim = at
             self.post_message(EarlierWanted(at))
         self.view.go_to(store.number_at(at))
         return None
+
+    def _keep_aim(self) -> None:
+        """Go on to the time that was asked for, once the lines of it have been read."""
+        store = self._store
+        if self.view.following or not store.times:
+            self._aim = None
+        if self._aim is not None and (store.times[0] <= self._aim or store.whole or not store.room):
+            at, self._aim = self._aim, None
+            self.view.go_to(store.number_at(at))
 
     def action_mark(self) -> None:
         self._ask("mark", "what happens here: it is written into this view with both clocks", "", self._mark)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Region
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
@@ -69,6 +70,7 @@ class JournalSheet(ScrollView):
         self._end = 0  # lines from here on have not been seen yet
         self._tops: list[int] = [0]  # first row of each line, when lines may take several
         self._strips: dict[tuple[int, int, int, int], Strip] = {}
+        self._styles: dict[str, Style] = {}  # of this paint
 
     # what is shown
 
@@ -136,6 +138,7 @@ class JournalSheet(ScrollView):
     def render_lines(self, crop: Region) -> list[Strip]:
         if len(self._strips) > 4000:
             self._strips.clear()
+        self._styles.clear()
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
@@ -149,9 +152,8 @@ class JournalSheet(ScrollView):
             index, part = row, 0
         if self.wrap:
             scroll_x = 0
-        background = self.rich_style
         if not 0 <= index < self.count:
-            return Strip.blank(width, background)
+            return Strip.blank(width, self._ground)
         number = self.number_at(index)
         key = (number, scroll_x, width, part)
         if number == self.cursor:
@@ -161,24 +163,38 @@ class JournalSheet(ScrollView):
             strip = self._strips[key] = self._line(number, scroll_x, width, part)
         return strip
 
+    def _look(self, name: str) -> Style:
+        """A component's style, looked up once a paint."""
+        known = self._styles.get(name)
+        if known is None:
+            known = self._styles[name] = self.get_component_rich_style(name, partial=True)
+        return known
+
+    @property
+    def _ground(self) -> Style:
+        known = self._styles.get("")
+        if known is None:
+            known = self._styles[""] = self.rich_style
+        return known
+
     def _line(self, number: int, x: int, width: int, part: int) -> Strip:
         store = self.store
         level = Level(store.levels[number - store.base])
-        style = self.get_component_rich_style(LEVEL_CLASSES[level], partial=True)
+        style = self._look(LEVEL_CLASSES[level])
         if number == self.cursor:
-            style += self.get_component_rich_style("journal--cursor", partial=True)
-        base = self.rich_style + style
+            style += self._look("journal--cursor")
+        base = self._ground + style
         text, shown, skipped, own = self._row(number, x, max(0, width - GUTTER), part)
         stamp = store.stamp(number) + " " if part == 0 else " " * GUTTER
         mark = "journal--bookmark" if number in store.bookmarks and part == 0 else "journal--time"
-        segments = [Segment(stamp, base + self.get_component_rich_style(mark, partial=True))]
+        segments = [Segment(stamp, base + self._look(mark))]
         layers = colours(store.spans.get(number, ())) if own else []
         if self.filter.searching:
-            match = self.get_component_rich_style("journal--match", partial=True)
+            match = self._look("journal--match")
             layers += [(start, end, match) for start, end in self.filter.spans(text)]
         elif " batch, " in text and not layers:
             layers = values(text, base)
-            base += self.get_component_rich_style("journal--debug", partial=True)
+            base += self._look("journal--debug")
         segments += painted(shown, skipped, base, layers)
         used = GUTTER + cell_len(shown)
         body = store.folded.get(number)
@@ -186,8 +202,8 @@ class JournalSheet(ScrollView):
             sign = f" {'▾' if number in self.opened else '▸'} {len(body)} lines"
             used = min(used, max(GUTTER, width - len(sign)))
             segments = Segment.adjust_line_length(segments, used)
-            muted = self.get_component_rich_style("journal--time", partial=True)
-            segments.append(Segment(sign, self.rich_style + muted))
+            muted = self._look("journal--time")
+            segments.append(Segment(sign, self._ground + muted))
             used += len(sign)
         if used < width:
             segments.append(Segment(" " * (width - used), base))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
+from functools import partial
 from typing import ClassVar
 
 from textual import events
@@ -278,7 +279,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
     def _scan_slice(self, scan: int) -> None:
         if scan != self._scanning or self._scan_low is None:
             return
-        deadline = time.perf_counter() + 0.005
+        deadline = time.perf_counter() + 0.012
         found: list[int] = []
         low = self._scan_low
         while low > self.store.base:
@@ -289,10 +290,11 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
                 break
         self.matches[:0] = found
         self._scan_low = low if low > self.store.base else None
-        self._tops = [0]
-        self._lay_out(-len(found) if self.narrowed and not self.tall else 0)
+        if found or self._scan_low is None:
+            self._tops = [0]
+            self._lay_out(-len(found) if self.narrowed and not self.tall else 0)
         if self._scan_low is not None:
-            self.call_later(self._scan_slice, scan)
+            self.set_timer(0.001, partial(self._scan_slice, scan))  # the screen is painted in between
 
     def watch_only_matches(self) -> None:
         number = self.number_at(min(self.count - 1, self._top_index())) if self.count else None
