@@ -29,7 +29,8 @@ snapshots: $(VENV)/installed-dev
 	$(BIN)/pytest tests/console -k snapshot --snapshot-update
 
 screenshots: $(VENV)/installed-dev
-	DDTUI_SCREENSHOTS=docs $(BIN)/pytest -q tests/console/test_picture.py
+	$(BIN)/pytest -q -n 2 tests/console/test_every_look.py --snapshot-update
+	DDTUI_SCREENSHOTS=docs $(BIN)/pytest -q tests/console/test_picture.py tests/console/test_docs.py
 
 clean:
 	rm -rf $(VENV) dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis

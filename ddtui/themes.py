@@ -103,8 +103,8 @@ CONTRAST = Theme(
         "border": "#ffe100",
         "border-blurred": "#a0a0a0",
         "footer-key-foreground": "#ffe100",
-        "block-cursor-background": "#ffe100",
-        "block-cursor-foreground": "#000000",
+        "block-cursor-background": "#0046b8",  # all text on it stays readable, whatever its colour
+        "block-cursor-foreground": "#ffffff",
         "block-cursor-text-style": "bold",
         "block-cursor-blurred-background": "#333333",
         "block-cursor-blurred-foreground": "#ffffff",
