@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +44,8 @@ def _new(args: argparse.Namespace) -> int:
     """From what is found on a host; without one, a copy of the commented profile to be edited."""
     if len(args.names) > 1:
         raise InputError("say the new profile's name: ddtui profiles new my-host")
+    if not args.names and not args.host:
+        args.host = asyncio.run(ask.answer("Host to look on (gpu-1, tuner@gpu-1:2222, local): "))
     if args.host:
         from ddtui.commands.opened import wait
 

@@ -41,7 +41,8 @@ class FirstRun(Dialog[str]):
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "back", "back")]
     DEFAULT_CSS = """
     FirstRun {
-        & > .box { width: 92; }
+        & > .box { width: 92; overflow-y: auto; scrollbar-size: 1 1; }
+        &.-tested .note { display: none; }
         #units { height: auto; max-height: 8; margin-top: 1; }
         .later { display: none; }
         &.-found .later.of-found, &.-tested .later.of-tested { display: block; }
