@@ -48,18 +48,17 @@ def first_of(names: Sequence[str], most: int) -> str:
 
 
 def beside_said(point: Point) -> str:
-    """What stands beside the headline: the server's own figures, and the rates of the whole run."""
+    """What stands beside the headline: the rates of the whole run, and the server's own figures."""
     server, parts = point.server or ServerSide(), []
+    if point.output_rate_whole is not None:
+        total = f", {number(point.total_rate)} with prompts" if point.total_rate is not None else ""
+        parts.append(f"whole run {number(point.output_rate_whole)} tok/s{total}")
     if server.log_rate is not None:
         accept = f", accept {number(server.log_accept)}" if server.log_accept is not None else ""
-        parts.append(f"server's log {number(server.log_rate)} tok/s{accept} ({server.log_lines} lines)")
-    counted = [f"{number(server.output_rate)} whole run"] if server.output_rate is not None else []
+        parts.append(f"server's log {number(server.log_rate)}{accept} ({server.log_lines} lines)")
+    counted = [number(server.output_rate)] if server.output_rate is not None else []
     if server.accept_length is not None:
         counted.append(f"accept {number(server.accept_length)} ({server.accept_how})")
     if counted:
-        parts.append(f"its counters {', '.join(counted)}")
-    if point.output_rate_whole is not None:
-        parts.append(f"ours {number(point.output_rate_whole)} whole run")
-    if point.total_rate is not None:
-        parts.append(f"{number(point.total_rate)} with prompts")
+        parts.append(f"server counts {', '.join(counted)}")
     return " · ".join(parts)

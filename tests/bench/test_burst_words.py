@@ -22,10 +22,10 @@ def test_the_servers_figures_stand_beside_ours() -> None:
         log_lines=10,
     )
     assert beside_said(replace(POINT, server=server, total_rate=4210.0)) == (
-        "server's log 940 tok/s, accept 4.87 (10 lines) · "
-        "its counters 911 whole run, accept 4.84 (verify counter) · ours 904 whole run · 4,210 with prompts"
+        "whole run 904 tok/s, 4,210 with prompts · server's log 940, accept 4.87 (10 lines) · "
+        "server counts 911, accept 4.84 (verify counter)"
     )
-    assert beside_said(POINT) == "ours 904 whole run", "what the server does not tell is not made up"
+    assert beside_said(POINT) == "whole run 904 tok/s", "what the server does not tell is not made up"
 
 
 def test_two_views_of_a_stream_are_named_apart() -> None:
