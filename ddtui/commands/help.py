@@ -141,11 +141,11 @@ was verified.
 """
 
 PLAIN = """\
-`ddtui PROFILE --plain` (or `plain = true` in the settings) prints one line of text per event:
-time, kind, what happened. Kinds are link, service, check, change, host, journal (warnings and
-errors) and load. Nothing is drawn, moved or coloured, so it reads well through a screen reader,
-in a dumb terminal and in a file. It changes nothing on the host; the commands do (`ddtui
-apply`, `ddtui bench`, ...).
+`ddtui PROFILE --plain` (or `plain = true` in the settings) prints one line of text per event: time,
+kind, what happened. Kinds are link, service, server, knob, check, change, burst, host, journal
+(warnings and errors) and load. Nothing is drawn, moved or coloured, so it reads well through a
+screen reader, in a dumb terminal and in a file. It changes nothing on the host; the commands do
+(`ddtui apply`, `ddtui bench`, ...).
 """
 
 FILES = """\
@@ -154,7 +154,7 @@ FILES = """\
   ~/.local/share/ddtui/              the history, and the raw records of bursts
   ~/.local/state/ddtui/              the kept demo host
 XDG_CONFIG_HOME, XDG_DATA_HOME and XDG_STATE_HOME move them. On the host: one drop-in beside the
-unit, zzz-ddtui.conf, and the record of changes that `ddtui doctor` names.
+unit, zzz-ddtui.conf, and the record of changes below /var/lib/ddtui.
 """
 
 TOPICS: dict[str, tuple[str, str | Callable[[], str]]] = {

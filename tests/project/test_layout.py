@@ -81,7 +81,17 @@ def test_the_command_line_answers_without_loading_anything_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["profile", "host.open", "engine.api", "tuning.watch", "bench.burst", "store.history"]
+    "room",
+    [
+        "profile",
+        "settings",
+        "host.open",
+        "engine.api",
+        "tuning.watch",
+        "bench.burst",
+        "store.history",
+        "plain",
+    ],
 )
 def test_a_room_below_the_console_does_not_load_textual(room: str) -> None:
     assert "textual" not in loaded_by(f"import ddtui.{room}")
