@@ -223,7 +223,8 @@ def title_of(turns: list[Turn] | tuple[Turn, ...]) -> str:
 NAMED_KEYS = {
     "question_mark": "?", "slash": "/", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "=",
     "left_square_bracket": "[", "right_square_bracket": "]", "enter": "↵", "backspace": "⌫", "left": "←",
-    "right": "→", "up": "↑", "down": "↓",
+    "right": "→", "up": "↑", "down": "↓", "exclamation_mark": "!", "at": "@", "left_curly_bracket": "{",
+    "right_curly_bracket": "}",
 }  # fmt: skip
 
 
