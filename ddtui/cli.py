@@ -356,6 +356,8 @@ def run(argv: list[str], load: Callable[[str], Profile] | None = None) -> int:
     on_console = ("--read-only", "--plain")
     if not argv or (argv[0] not in COMMANDS and not argv[0].startswith("-")) or argv[0] in on_console:
         argv = ["console", *argv]
+    if argv[0] == "demo" and argv[1:2] and argv[1] in on_console:  # argparse leaves no option to the rest
+        argv = ["demo", "console", *argv[1:]]
     if argv[0] == "console" and len(argv) > 2 and argv[1] not in COMMANDS and not argv[1].startswith("-"):
         _refuse_mistyped(argv[1])
     parser = build_parser()

@@ -108,7 +108,7 @@ async def test_no_first_connection_ends_it_with_the_reason() -> None:
 
 def test_without_a_terminal_the_console_names_plain() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "ddtui", "demo"],
+        [sys.executable, "-m", "ddtui", "demo", "--read-only"],
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
