@@ -27,6 +27,8 @@ from ddtui.widgets.journal_lines import (
 )
 
 LONGEST_TRACE = 2000  # lines of one traceback that are kept
+LONGEST_KEPT = 65_536  # characters of a line that are kept
+MEAN_KEPT = 1_000  # characters of a line on average, beyond which the oldest are dropped
 ANCHORS = 256  # one line in so many keeps its place in the host's journal
 
 
@@ -72,6 +74,7 @@ class JournalStore:
         self.reading = False  # earlier lines are being read
         self.whole = False  # the host's journal has nothing before the oldest line
         self._earlier = 0  # lines that were put before
+        self._size = 0  # characters in all
         self._anchors: list[tuple[int, str]] = []
         self._bar: str | None = None
         self._traces: dict[int | None, _Trace] = {}  # by process
@@ -93,6 +96,8 @@ class JournalStore:
         self.version += 1
         if len(self.texts) > self.limit + self._earlier:
             self._drop(len(self.texts) - self.limit + self.limit // 10)
+        while self._size > self.limit * MEAN_KEPT and len(self.texts) > 1:  # a flood of huge lines
+            self._drop(max(1, len(self.texts) // 10))
 
     def _add(self, line: JournalLine) -> None:
         text = line.text.rstrip("\n")
@@ -111,8 +116,10 @@ class JournalStore:
             spans = _moved(spans, whole - len(text), len(text))
         if not text.isprintable():
             text, spans = sanitize(text), ()
+        text = _short(text)
         label = bar_label(text)
         if label is not None and label == self._bar and self.texts:
+            self._size += len(text) - len(self.texts[-1])
             self.texts[-1] = text
             self.times[-1] = line.at
             self._touch(self.end - 1)
@@ -126,6 +133,7 @@ class JournalStore:
             self.spans[number] = spans
         if line.cursor and (not self._anchors or number - self._anchors[-1][0] >= ANCHORS):
             self._anchors.append((number, line.cursor))
+        self._size += len(text)
         self.texts.append(text)
         self.times.append(line.at)
         self.levels.append(Level.MARK if line.mark else level_of(text, line.priority))
@@ -138,15 +146,19 @@ class JournalStore:
         if body is None or not in_trace(text, raised=bool(trace.cause)):
             del self._traces[pid]
             return False
-        text = text if text.isprintable() else sanitize(text)
+        text = _short(text if text.isprintable() else sanitize(text))
         if len(body) < LONGEST_TRACE:
+            self._size += len(text)
             body.append(text)
         if text[:1].strip() and begins_trace(text):
             trace.cause = ""  # of another exception, which this one led to
         elif text[:1].strip() and raises(text):
             trace.cause = text
         if trace.cause:
-            self.texts[trace.number - self.base] = f"{trace.head} … {trace.cause}"
+            place = trace.number - self.base
+            self._size -= len(self.texts[place])
+            self.texts[place] = f"{trace.head} … {trace.cause}"
+            self._size += len(self.texts[place])
         self._touch(trace.number)
         return True
 
@@ -159,6 +171,9 @@ class JournalStore:
         place = bisect_left(self._anchors, (self.base + count, ""))
         if place < len(self._anchors) and self._anchors[place][0] - self.base < len(self.texts):
             count = self._anchors[place][0] - self.base
+        gone = range(self.base, self.base + count)
+        self._size -= sum(map(len, self.texts[:count]))
+        self._size -= sum(len(text) for n, body in self.folded.items() if n in gone for text in body)
         del self.texts[:count]
         del self.times[:count]
         del self.levels[:count]
@@ -168,6 +183,7 @@ class JournalStore:
         self.spans = {number: spans for number, spans in self.spans.items() if number >= base}
         self.folded = {number: body for number, body in self.folded.items() if number >= base}
         self.bookmarks = [number for number in self.bookmarks if number >= base]
+        self._traces = {pid: trace for pid, trace in self._traces.items() if trace.number >= base}
         self._earlier, self.whole = 0, False
 
     # earlier lines, from the host
@@ -197,6 +213,7 @@ class JournalStore:
         for pin, more in zip(self.pins, chunk.pins, strict=True):
             pin.count += more.count
         self._earlier += len(chunk)
+        self._size += chunk._size
         self.version += 1
 
     # finding
@@ -236,6 +253,12 @@ class JournalStore:
     def stamp(self, number: int) -> str:
         """Local time of day of a line."""
         return _stamp(int(self.times[number - self.base]))
+
+
+def _short(text: str) -> str:
+    if len(text) <= LONGEST_KEPT:
+        return text
+    return f"{text[:LONGEST_KEPT]}… ({len(text) - LONGEST_KEPT:,} characters more)"
 
 
 def _moved(spans: Sequence[Span], by: int, length: int) -> tuple[Span, ...]:

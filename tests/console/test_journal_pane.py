@@ -103,6 +103,28 @@ def test_a_quick_scan_finds_what_a_look_at_each_line_finds(text: str) -> None:
     assert store.scan(wanted, range(0, 300)) == each
 
 
+def size(store: JournalStore) -> int:
+    return sum(map(len, store.texts)) + sum(len(text) for body in store.folded.values() for text in body)
+
+
+def test_a_flood_of_huge_lines_and_open_tracebacks_stays_bounded() -> None:
+    store = JournalStore(limit=100)
+    for i in range(50):
+        store.append([JournalLine(NOW, "x" * 1_000_000, pid=i), JournalLine(NOW, TRACE[0], pid=i)])
+        store.append([JournalLine(NOW, f"  {'y' * 100_000}", pid=i) for _ in range(3)])
+        assert size(store) == store._size <= 100 * 1000 + 5 * 70_000
+    for i in range(1000):
+        store.append([JournalLine(NOW, TRACE[0], pid=i)])
+    assert len(store._traces) <= 100
+    assert size(store) == store._size
+
+
+def test_of_a_huge_line_it_is_said_how_much_is_left_out() -> None:
+    store = JournalStore()
+    store.append(lines("x" * 100_000))
+    assert store.texts[0].endswith("… (34,464 characters more)")
+
+
 def test_an_inverted_filter_shows_the_others_of_the_level() -> None:
     inverted = parse_filter("! decode batch >=info")
     assert not inverted.matches("Decode batch", 1)
