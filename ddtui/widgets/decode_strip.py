@@ -42,7 +42,7 @@ def strip(decodes: Sequence[Decode], width: int) -> Content:
     if not decodes:
         return Content("")
     newest = decodes[-1]
-    parts = [
+    parts: list[tuple[str, str, Sequence[float | None]]] = [
         ("tok/s", _number(newest.rate), [d.rate for d in decodes]),
         ("accept", _number(newest.accept_length), [d.accept_length for d in decodes]),
         ("run", _count(newest.running), [d.running for d in decodes]),
@@ -55,7 +55,10 @@ def strip(decodes: Sequence[Decode], width: int) -> Content:
     shown: list[Content] = []
     for place, (word, (_, _, values)) in enumerate(zip(words, parts, strict=True)):
         if curve >= SHORTEST and place < curves:
-            line = sparkline([math.nan if value is None else float(value) for value in values], curve)[0]
+            known = [math.nan if value is None else value for value in values]
+            line = sparkline(known, curve, bottom=0.0 if place > 1 else None)[0]  # counts from zero
+            if not any(values):
+                line = "⣀" * curve
             word = Content.assemble(word, " ", (line, "$series-b"))
         shown.append(word)
     return Content("   ").join(shown).truncate(width, ellipsis=True)
