@@ -45,9 +45,11 @@ class Setting:
 
     @property
     def identity(self) -> str:
-        """Equal for settings that are the same but for what every start chooses anew."""
+        """Equal for settings that are the same but for what every start chooses anew. The GPUs are the
+        host's, and nvidia-smi may fail to tell them for once: they make no other setting.
+        """
         flags = {name: value for name, value in self.flags.items() if name not in CHOSEN_ANEW}
-        whole = [self.knobs, flags, self.engine, self.drafter, self.target, self.gpu, self.environment]
+        whole = [self.knobs, flags, self.engine, self.drafter, self.target, self.environment]
         return hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 

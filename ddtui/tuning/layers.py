@@ -20,6 +20,7 @@ from ddtui.engine.drafter import DrafterConfig, DrafterError
 from ddtui.engine.evidence import JournalEvidence
 from ddtui.engine.installation import Installation, InstallationError
 from ddtui.host import container as containers
+from ddtui.host import gpu
 from ddtui.host import journal as journals
 from ddtui.host import service as services
 from ddtui.host.base import Command, Completed, Host, HostError, LinkLost, Unreachable
@@ -34,6 +35,7 @@ T = TypeVar("T")
 
 PROBE_TIMEOUT = 30.0
 HTTP_TIMEOUT = 10.0
+GPU_TIMEOUT = 5.0
 STAT = ("stat", "-L", "-c", "%F|%s|%.9Y|%n", "--")
 FIRST_MINUTES = 600.0  # of a start's journal; the rest is read only if the server was not ready by then
 
@@ -458,6 +460,20 @@ async def read_server(ctx: Tuning, survey: Survey) -> dict[str, Any]:
         return info
 
     return {"server": await _layer(Layer.SERVER, act)}
+
+
+# the host's GPUs: no layer of a setting, but what it is measured on
+
+
+async def read_gpus(ctx: Tuning) -> dict[str, Any]:
+    """Which GPUs the host has. Raises what the link raises."""
+    try:
+        async with asyncio.timeout(GPU_TIMEOUT):  # a broken driver may hang
+            return {"gpus": await gpu.read(ctx.host)}
+    except (LinkLost, Unreachable):
+        raise
+    except (HostError, TimeoutError):
+        return {}
 
 
 # what was measured

@@ -38,7 +38,7 @@ def setting_of(ctx: Tuning, survey: Survey, gpus: GpuReading | None = None) -> S
         engine=f"{version} ({engine.location}, {engine.digest[:12]})" if engine else version,
         drafter=drafter.path if drafter else "",
         target=said.by_process(survey, "--model-path").value or "",
-        gpu=gpu_text(gpus) if gpus else "",
+        gpu=gpu_text(known) if (known := gpus or survey.gpus) else "",
         environment=environment({n: unit.environment[n] for n in names if n in unit.environment})
         if unit
         else {},

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ddtui.engine.drafter import DrafterConfig
     from ddtui.engine.evidence import JournalEvidence
     from ddtui.engine.installation import Installation
+    from ddtui.host.gpu import GpuReading
     from ddtui.host.service import ServerProcess, ServiceReading, ServiceStatus
     from ddtui.host.unit.read import UnitReading
     from ddtui.tuning.measured import Measured
@@ -44,6 +45,7 @@ class Survey:
     drafter_path: str | None = None  # the folder or repo id that the profile or the flags name
     python: str | None = None  # the interpreter that the engine was read with
     round_trips: int = 0  # how many this survey took
+    gpus: GpuReading | None = None  # which the host has, by the first reading; None: not read
 
     @property
     def readings(self) -> tuple[Reading[object], ...]:
@@ -98,9 +100,10 @@ async def read(ctx: Tuning, previous: Survey | None = None, only: Collection[Lay
         Layer.JOURNAL: layers.read_journal,
         Layer.SERVER: layers.read_server,
     }
-    found = await asyncio.gather(
-        *(reader(ctx, survey) for layer, reader in readers.items() if layer in moved)
-    )
+    wanted = [reader(ctx, survey) for layer, reader in readers.items() if layer in moved]
+    if survey.gpus is None:
+        wanted.append(layers.read_gpus(ctx))
+    found = await asyncio.gather(*wanted)
     for fields in found:
         stamps = fields.pop("stamps", {})
         survey = replace(survey, **fields, stamps={**survey.stamps, **stamps})

@@ -84,7 +84,6 @@ class TestSteps:
             setting(flags={"page_size": 2}),
             setting(engine="0.5.12"),
             setting(drafter="x"),
-            setting(gpu="y"),
         ],
     )
     def test_anything_else_is(self, other: Setting) -> None:

@@ -13,8 +13,8 @@ from testhost_fixture import TestHost
 from tuning.conftest import UNIT, Operator, quick
 
 from ddtui.host.base import Command, Completed, Host
+from ddtui.tuning import steps, verdicts
 from ddtui.tuning import survey as surveys
-from ddtui.tuning import verdicts
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Layer, Status
 from ddtui.tuning.survey import Survey
@@ -312,3 +312,19 @@ async def test_another_server_on_the_services_port_is_not_taken_for_it(
         testhost.exec("systemctl", "kill", "-s", "KILL", "other-server")
     assert "another server answers on port 30000" in found[Layer.SERVER], found
     assert not {Layer.UNIT, Layer.PROCESS, Layer.ENGINE} & set(found), found
+
+
+async def test_the_step_knows_the_hosts_gpus(ann: Tuning, testhost: TestHost) -> None:
+    rows = "".join(f"{n}, GPU-{n}, NVIDIA B200, 183359, 1000, 0, 40, 200.0\n" for n in range(8))
+    told = f"#!/bin/sh\ncase \"$*\" in *--query-gpu*) printf '{rows}';; esac\n".replace("\n'", "\\n'")
+    testhost.exec("tee", "/usr/local/bin/nvidia-smi", stdin=told.encode())
+    testhost.exec("chmod", "755", "/usr/local/bin/nvidia-smi")
+    try:
+        survey = await surveys.read(ann)
+        step = steps.keep(ann, survey, ())
+    finally:
+        testhost.exec("rm", "/usr/local/bin/nvidia-smi")
+    assert step is not None and step.setting.gpu == "8 x NVIDIA B200"
+    again = await surveys.read(ann)  # nvidia-smi is gone: the same step all the same
+    same = steps.keep(ann, again, ())
+    assert again.gpus is not None and again.gpus.problem and same is not None and same.number == step.number
