@@ -36,7 +36,7 @@ async def test_a_hidden_screen_draws_nothing(monkeypatch: pytest.MonkeyPatch) ->
     async with console() as desk:
         await desk.press("3")
         await desk.until(lambda: type(desk.app.screen).__name__ == "BurstsScreen")
-        tune = desk.app._screen_stacks["tune"][0]
+        (tune,) = next(stack for mode, stack in desk.app._screen_stacks.items() if mode.startswith("tune"))
         view = tune.query_one(JournalView)
         version = view._version
         desk.session.lines.put_nowait([JournalLine(NOW, "while it is hidden")])
