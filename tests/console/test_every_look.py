@@ -44,12 +44,12 @@ async def still(pilot: Pilot[int]) -> str:
     """The screen once nothing moves any more: the same twice, with everything that runs let run between."""
     before, same = "", 0
     async with asyncio.timeout(30):
-        while same < 2:
+        while same < 4:
             await drawn(pilot)
             now = pilot.app.export_screenshot(title="ddtui")
             same = same + 1 if now == before else 0
             before = now
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.05)
     return before
 
 
@@ -76,6 +76,7 @@ async def test_every_screen_in_every_size_and_theme(
         await still(pilot)
         for theme in THEMES:
             app.theme = theme
+            app.refresh_css(animate=False)
             for width, height in SIZES:
                 await pilot.resize_terminal(width, height)
                 looks[f"{name}-{theme.removeprefix('ddtui-')}-{width}x{height}"] = await still(pilot)
