@@ -49,7 +49,12 @@ def after(session: FakeSession, then: Steps | None = None) -> Steps:
         await until(pilot, lambda: desk.view.tune.surveyed and len(desk.view.bursts) >= 2 and len(desk.store))
         if then is not None:
             await then(pilot)
-        await drawn(pilot)
+        before = ""
+        async with asyncio.timeout(20):
+            while (now := pilot.app.export_screenshot()) != before:  # until nothing moves any more
+                before = now
+                await drawn(pilot)
+                await asyncio.sleep(0.05)
 
     return run
 
