@@ -109,7 +109,7 @@ class ChecksPane(Pane):
 
     DEFAULT_CSS = """
     ChecksPane #check-list { height: 1fr; }
-    ChecksPane #layer-ages { color: $muted; max-height: 3; }
+    ChecksPane #layer-ages { color: $muted; max-height: 8; }
     """
 
     def __init__(self, now: Callable[[], float]) -> None:
@@ -144,14 +144,14 @@ class ChecksPane(Pane):
 
 
 def ages(layers: tuple[LayerView, ...], now: float) -> Content:
-    """How old the readings are, the newest first, and which layers could not be read."""
+    """How old the readings are, the newest first, and why a layer could not be read."""
     known = sorted((now - one.read_at, one.name) for one in layers if one.read_at and not one.problem)
     groups: dict[str, list[str]] = {}
     for age, name in known:
         groups.setdefault(duration(max(0.0, age)), []).append(name)
     parts = [Content(f"{', '.join(names)} {age} ago") for age, names in groups.items()]
     parts += [
-        Content.styled(f"✗ {one.name}", "$warning")
+        Content.styled(f"✗ {one.name}: {one.problem}", "$warning")
         for one in layers
         if one.problem and one.name != Layer.MEASURED  # no burst yet is no failure
     ]
