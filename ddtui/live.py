@@ -11,7 +11,7 @@ from ddtui.bench import burst as bursts
 from ddtui.bench import kept
 from ddtui.bench.model import Burst, BurstSpec
 from ddtui.engine import log
-from ddtui.host import journal
+from ddtui.host import clock, journal
 from ddtui.host.base import Asker, Host, HostError, Link, LinkState, LoggedCommand
 from ddtui.host.journal import JournalEntry
 from ddtui.host.open import open_host
@@ -21,12 +21,11 @@ from ddtui.sanitize import sanitize
 from ddtui.session import AskKill, JournalLine
 from ddtui.store.history import History
 from ddtui.store.model import HistoryError
-from ddtui.tuning import change, plan, rollback, starting
+from ddtui.tuning import change, layers, plan, rollback, starting
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.change import Stuck
 from ddtui.tuning.context import Tuning
-from ddtui.tuning.layers import FIRST_MINUTES
 from ddtui.tuning.model import Plan, Progress, Turn
 from ddtui.tuning.survey import Survey
 from ddtui.tuning.watch import Watch, WatchState
@@ -147,11 +146,7 @@ class LiveSession:
         return [journal_line(entry) for entry in entries]
 
     async def host_time(self) -> float:
-        done = await self.ctx.host.run(("date", "+%s.%N"), timeout=10)
-        try:
-            return float(done.out)
-        except ValueError:
-            raise HostError(f"the clock of {self.ctx.host.name} cannot be read") from None
+        return await clock.now(self.ctx.host)
 
     # texts to be read
 
@@ -168,12 +163,7 @@ class LiveSession:
         status = (await self._survey()).status
         if status is None or not status.invocation_id:
             return ()
-        since = status.exec_main_start or status.active_enter
-        until = since + FIRST_MINUTES if since else None
-        service, found = self.profile.service, status.invocation_id
-        entries = await journal.read(
-            self.ctx.host, service.unit, service.scope, invocation=found, since=since, until=until
-        )
+        entries = await layers.start_entries(self.ctx, status)
         return [f"{time_of_day(entry.realtime_us / 1e6)} {entry.text}" for entry in entries]
 
     # changes

@@ -205,33 +205,12 @@ class Past:
 
     async def export(self, name: str, *, everywhere: bool = False, records: bool = False) -> Counter[str]:
         """Write a new file; one that is there is left alone. Gives counts by kind."""
-
-        def write(history: History) -> Counter[str]:
-            path = Path(name).expanduser()
-            try:
-                with open(path, "x", encoding="utf-8") as file:
-                    host = None if everywhere else self.host
-                    return exchange.export(history, file, host=host, records=records)
-            except FileExistsError:
-                raise HistoryError(f"{path} exists already; name another file") from None
-            except OSError as problem:
-                raise HistoryError(f"{path}: cannot be written: {problem.strerror}") from None
-
-        return await self._do(write)
+        host = None if everywhere else self.host
+        return await self._do(exchange.export_to, name, host=host, records=records)
 
     async def take_in(self, name: str) -> Counter[str]:
         """Import an export, all or nothing. Gives counts by kind of what was new."""
-
-        def read(history: History) -> Counter[str]:
-            path = Path(name).expanduser()
-            try:
-                with open(path, encoding="utf-8") as file:
-                    return exchange.take_in(history, file, str(path))
-            except (OSError, UnicodeDecodeError) as problem:
-                why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-                raise HistoryError(f"{path}: cannot be read: {why}") from None
-
-        return await self._do(read)
+        return await self._do(exchange.import_from, name)
 
     async def _do(self, act: Callable[..., T], *args: Any, **named: Any) -> T:
         return await asyncio.to_thread(act, self._history, *args, **named)

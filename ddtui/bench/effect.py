@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ddtui.bench.kept import estimate_from_plain
 from ddtui.bench.model import Estimate
 
 
@@ -65,7 +66,7 @@ def of_knob(knob: str, steps: Iterable[MeasuredStep], cells: Iterable[MeasuredCe
     settings = {step.number: step.knobs for step in steps if knob in step.knobs}
     found: dict[_Key, dict[str | None, MeasuredCell]] = defaultdict(dict)
     for cell in cells:
-        if cell.step not in settings or _estimate(cell.values.get("output_rate")) is None:
+        if cell.step not in settings or estimate_from_plain(cell.values.get("output_rate")) is None:
             continue
         value = settings[cell.step][knob]
         others = tuple(sorted((k, v) for k, v in settings[cell.step].items() if k != knob))
@@ -77,21 +78,15 @@ def of_knob(knob: str, steps: Iterable[MeasuredStep], cells: Iterable[MeasuredCe
     best = max(found, key=lambda key: (len(found[key]), max(c.at for c in found[key].values()), key[1:]))
     rows = []
     for value, cell in sorted(found[best].items(), key=lambda pair: _order(pair[0])):
-        rate = _estimate(cell.values.get("output_rate"))
+        rate = estimate_from_plain(cell.values.get("output_rate"))
         assert rate is not None
-        accept = _estimate(cell.values.get("accept_length"))
+        accept = estimate_from_plain(cell.values.get("accept_length"))
         rows.append(Effect(value, cell.step, rate, accept.value if accept else None))
     others, workload, context, concurrency = best
     return Effects(concurrency, context, workload, others, tuple(rows))
 
 
 _Key = tuple[tuple[tuple[str, str | None], ...], str, int, int]  # other knobs, workload, context, concurrency
-
-
-def _estimate(plain: Any) -> Estimate | None:
-    if not isinstance(plain, Mapping) or plain.get("value") is None:
-        return None
-    return Estimate(plain["value"], plain["low"], plain["high"], plain["n"])
 
 
 def _order(value: str | None) -> tuple[int, float, str]:

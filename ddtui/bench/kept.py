@@ -9,7 +9,7 @@ from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ddtui.bench.model import Burst, Point
+from ddtui.bench.model import Burst, Estimate, Point
 
 
 def to_plain(burst: Burst) -> dict[str, Any]:
@@ -30,6 +30,13 @@ def point_from_plain(kept: Mapping[str, Any]) -> Point:
     """A point of a kept burst."""
     point: Point = _made(Point, kept)
     return point
+
+
+def estimate_from_plain(kept: Any) -> Estimate | None:
+    """An estimate of a kept point; None where there is none."""
+    if not isinstance(kept, Mapping) or kept.get("value") is None:
+        return None
+    return Estimate(float(kept["value"]), float(kept["low"]), float(kept["high"]), int(kept["n"]))
 
 
 def _plain(value: Any) -> Any:

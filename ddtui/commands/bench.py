@@ -20,6 +20,7 @@ from ddtui.commands.ask import confirm
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit_json, note
+from ddtui.commands.status_line import StatusLine, filled
 from ddtui.host.base import Endpoint, NotPermitted
 from ddtui.profile import Bench, Profile
 from ddtui.store.history import History
@@ -262,26 +263,6 @@ def _value(estimate: Estimate | None) -> str:
     return number(estimate.value) if estimate else "–"
 
 
-class StatusLine:
-    """On a terminal a line on stderr that is drawn over; elsewhere nothing."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._drawn = False
-
-    def show(self, text: str) -> None:
-        if self._live:
-            sys.stderr.write("\r\x1b[2K" + text)
-            sys.stderr.flush()
-            self._drawn = True
-
-    def end(self) -> None:
-        if self._drawn:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-            self._drawn = False
-
-
 class _Bar(StatusLine):
     """A burst's progress; where no line can be drawn over, a line for each new cell."""
 
@@ -293,13 +274,12 @@ class _Bar(StatusLine):
         if burst.cell is None:
             return
         what = f"C={burst.cell.concurrency} ctx={tokens(burst.cell.context)}"
-        if not self._live:
+        if not self.live:
             if what != self._told:
                 note(f"{what}: {burst.text}")
                 self._told = what
             return
-        filled = round(20 * burst.fraction)
-        parts = [what, "▓" * filled + "░" * (20 - filled) + f" {burst.fraction:4.0%}"]
+        parts = [what, filled(burst.fraction)]
         if burst.eta_seconds is not None:
             parts.append(f"eta {clock(burst.eta_seconds)}")
         running = burst.points[-1] if burst.points and not burst.points[-1].final else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 
@@ -16,6 +15,7 @@ from ddtui.commands import ask
 from ddtui.commands import compare as comparing
 from ddtui.commands.failure import InputError, code_of
 from ddtui.commands.output import emit_json, note
+from ddtui.commands.status_line import StatusLine, filled
 from ddtui.profile import Bench
 from ddtui.tuning import experiments, ledger, telling
 from ddtui.tuning.context import Tuning
@@ -122,7 +122,7 @@ async def follow(
                             print(
                                 "\n".join(telling.trial(trial, len(last.trials), last.expected)), flush=True
                             )
-                bar.show(last)
+                bar.of(last)
     finally:
         bar.end()
         if last is None or last.state == ledger.RUNNING:
@@ -207,24 +207,23 @@ def end_lines(last: ExperimentState) -> Iterator[str]:
         yield outcome.left_text
 
 
-class _Bar:
-    """On a terminal a line that is drawn over; elsewhere a line where something new begins."""
+class _Bar(StatusLine):
+    """An experiment's progress; where no line can be drawn over, a line where something new begins."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._drawn = False
+        super().__init__()
         self._told: dict[str, str] = {}
 
-    def show(self, state: ExperimentState) -> None:
+    def of(self, state: ExperimentState) -> None:
         for doing in state.doing.values():
             trial = doing.trial
             what = experiment.name(trial.setting) if trial else "leaving the host as asked"
             if doing.burst is not None and doing.burst.cell is not None:
                 cell = doing.burst.cell
                 what += f"  C={cell.concurrency} ctx={tokens(cell.context)}"
-            elif doing.progress is not None and self._live:
+            elif doing.progress is not None and self.live:
                 what += f"  {doing.progress.phase.value}"
-            if not self._live:
+            if not self.live:
                 if self._told.get(doing.host) != what and state.state == ledger.RUNNING:
                     self._told[doing.host] = what
                     note(f"  {what}")
@@ -234,19 +233,10 @@ class _Bar:
             )
             words = [f"{state.done}/{state.expected}", what]
             if part is not None:
-                filled = round(20 * part)
-                words.append("▓" * filled + "░" * (20 - filled) + f" {part:4.0%}")
+                words.append(filled(part))
             if state.eta_seconds is not None:
                 words.append(f"all: eta {clock(state.eta_seconds)}")
-            sys.stderr.write("\r\x1b[2K" + "  ".join(words))
-            sys.stderr.flush()
-            self._drawn = True
-
-    def end(self) -> None:
-        if self._drawn:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
-            self._drawn = False
+            self.show("  ".join(words))
 
 
 def plan_of(args: argparse.Namespace, bench: Bench, order: Order, **words: object) -> ExperimentPlan:

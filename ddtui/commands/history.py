@@ -98,13 +98,7 @@ def _export(history: History, args: argparse.Namespace) -> int:
     if args.export == "-":
         exchange.export(history, sys.stdout, host=host, records=args.records)
         return 0
-    try:
-        with open(args.export, "x", encoding="utf-8") as file:
-            counts = exchange.export(history, file, host=host, records=args.records)
-    except FileExistsError:
-        raise InputError(f"{args.export} exists already; name another file") from None
-    except OSError as problem:
-        raise InputError(f"{args.export}: cannot be written: {problem.strerror}") from None
+    counts = exchange.export_to(history, args.export, host=host, records=args.records)
     emit(
         args.json,
         "history-export",
@@ -115,12 +109,7 @@ def _export(history: History, args: argparse.Namespace) -> int:
 
 
 def _import(history: History, args: argparse.Namespace) -> int:
-    try:
-        with open(args.take_in, encoding="utf-8") as file:
-            counts = exchange.take_in(history, file, args.take_in)
-    except (OSError, UnicodeDecodeError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
-        raise InputError(f"{args.take_in}: cannot be read: {why}") from None
+    counts = exchange.import_from(history, args.take_in)
     emit(
         args.json,
         "history-import",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator
 
 from ddtui.commands.output import emit_json, note
+from ddtui.commands.status_line import StatusLine, filled
 from ddtui.tuning.model import Phase, Progress
 from ddtui.words import clock
 
@@ -25,9 +25,9 @@ async def follow(change: AsyncIterator[Progress], command: str, as_json: bool, s
     async for progress in change:
         if as_json:
             emit_json(f"{command}-progress", _report(progress, simulated))
-        bar.show(progress)
+        bar.of(progress)
         last = progress
-    bar.end()
+    bar.end(keep=True)
     if last is None:
         note("nothing was done")
         return 1
@@ -64,17 +64,16 @@ def _closing(last: Progress) -> list[str]:
     return lines
 
 
-class _Bar:
-    """On a terminal one line that is drawn over; elsewhere a line at each new phase."""
+class _Bar(StatusLine):
+    """A change's progress: a line that stays for each phase; without a terminal its first words."""
 
     def __init__(self) -> None:
-        self.live = sys.stderr.isatty()
-        self.drawn = False
+        super().__init__()
         self.phase: Phase | None = None
 
-    def show(self, progress: Progress) -> None:
+    def of(self, progress: Progress) -> None:
         if progress.phase is not self.phase:
-            self.end()
+            self.end(keep=True)
             self.phase = progress.phase
             if not self.live:
                 note(f"{progress.phase.value}: {progress.text}")
@@ -82,15 +81,7 @@ class _Bar:
             return
         parts = [f"{progress.phase.value}: {progress.text}"]
         if progress.fraction is not None:
-            filled = round(20 * progress.fraction)
-            parts.append("▓" * filled + "░" * (20 - filled) + f" {progress.fraction:4.0%}")
+            parts.append(filled(progress.fraction))
         if progress.eta_seconds is not None:
             parts.append(f"eta {clock(progress.eta_seconds)}")
-        sys.stderr.write("\r\x1b[2K" + "  ".join(parts))
-        sys.stderr.flush()
-        self.drawn = True
-
-    def end(self) -> None:
-        if self.drawn:
-            sys.stderr.write("\n")
-            self.drawn = False
+        self.show("  ".join(parts))

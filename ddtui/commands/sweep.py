@@ -14,7 +14,7 @@ from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit
 from ddtui.profile import Bench
-from ddtui.tuning import alike, forecast
+from ddtui.tuning import alike, forecast, steps
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.ledger import DONE, Ledger
@@ -59,9 +59,9 @@ async def _must_be_alike(contexts: Sequence[Tuning], first: Survey) -> None:
     """Refuse to share a sweep among hosts of which the numbers could not be told apart from the settings'."""
     if len(contexts) == 1:
         return
-    one = await alike.kind(contexts[0], first)
+    one = steps.setting_of(contexts[0], first)
     for ctx in contexts[1:]:
-        other = await alike.kind(ctx, await surveys.read(ctx))
+        other = steps.setting_of(ctx, await surveys.read(ctx))
         if one is None or other is None:
             name = contexts[0].profile.name if one is None else ctx.profile.name
             raise InputError(f"{name}: no server runs there, so it is not known to be of the same kind")

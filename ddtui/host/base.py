@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from ddtui import redact, sanitize
+
 
 class HostError(Exception):
     """Something about the host failed. `str()` is one clear sentence; `hint` says what to do."""
@@ -107,6 +109,12 @@ class Completed:
     @property
     def err(self) -> str:
         return self.stderr.decode("utf-8", "replace")
+
+    @property
+    def last_words(self) -> str:
+        """The last line that a failed command said, redacted and safe to show; else its exit code."""
+        lines = [line for line in self.err.splitlines() if line.strip()]
+        return sanitize.line(redact.redact(lines[-1])) if lines else f"exit code {self.exit_code}"
 
 
 @dataclass(frozen=True, slots=True)

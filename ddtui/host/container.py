@@ -14,7 +14,6 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ddtui import sanitize
 from ddtui.host.base import Command, Completed, NotPermitted
 from ddtui.host.unit.container import on_host
 from ddtui.host.unit.read import UnitReading
@@ -51,7 +50,8 @@ class Found:
 
 async def find(unit: UnitReading, batch: Batch) -> Found:
     """The running container of a unit that starts one. Raises what the link raises."""
-    made: Mapping[str, Any] = unit.inside or {"runtime": "docker", "name": None}
+    assert unit.inside is not None
+    made = unit.inside
     runtime, name = str(made["runtime"]), made["name"]
     if runtime not in RUNTIMES:
         return Found(problem=f"the container is started by {runtime}, which ddtui cannot ask")
@@ -106,7 +106,7 @@ def _said(done: Completed) -> str:
         return "there is no such program on the host"
     if _DENIED.search(done.stderr):
         return "this user may not speak to it; the group docker, or a sudoers line for it, grants that"
-    return sanitize.line((done.err.strip().splitlines() or ["it says nothing"])[-1])
+    return done.last_words
 
 
 def python_of(unit: UnitReading, argv: Sequence[str] | None) -> str:

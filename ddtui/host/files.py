@@ -25,7 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
-from ddtui import redact, sanitize
+from ddtui import sanitize
 from ddtui.host.base import Command, CommandFailed, Completed, Host, HostError, NotPermitted
 
 READ_LIMIT = 4 * 1024 * 1024  # bytes; a larger file is not a configuration
@@ -174,7 +174,7 @@ def _reading(path: str, host: str, done: Completed, limit: int) -> FileReading:
         problem = Problem.FAILED
     more = {
         Problem.TOO_LARGE: f" (over {limit // 1024} KiB)",
-        Problem.FAILED: f": {_words(done)}",
+        Problem.FAILED: f": {done.last_words}",
     }.get(problem, "")
     return FileReading(path, None, problem, f"{sanitize.line(path)} on {host} {problem}{more}")
 
@@ -269,7 +269,7 @@ class _Work:
 
 
 def _failure(host: Host, what: str, done: Completed) -> HostError:
-    said = _words(done)
+    said = done.last_words
     if "No space left" in done.err or "quota exceeded" in done.err.lower():
         return CommandFailed(f"{what}: the disk is full ({said})", "Make room on it, then do it again.")
     if "Read-only file system" in done.err:
@@ -277,11 +277,6 @@ def _failure(host: Host, what: str, done: Completed) -> HostError:
     if "ermission denied" in done.err or "not permitted" in done.err or done.err.startswith("sudo:"):
         return NotPermitted(f"{what}: {said}", "`ddtui doctor` prints the rights that are needed.")
     return CommandFailed(f"{what}: {said}")
-
-
-def _words(done: Completed) -> str:
-    lines = [line for line in done.err.splitlines() if line.strip()]
-    return sanitize.line(redact.redact(lines[-1])) if lines else f"exit code {done.exit_code}"
 
 
 def _folder(path: str) -> str:

@@ -110,8 +110,7 @@ def parse_load(done: Completed) -> tuple[tuple[GpuLoad, ...], str]:
     if done.exit_code == 127:
         return (), "no nvidia-smi"
     if not done.ok:
-        said = [line for line in (done.out + "\n" + done.err).splitlines() if line.strip()]
-        return (), f"nvidia-smi: {sanitize.line(said[0]).strip() if said else f'exit code {done.exit_code}'}"
+        return (), f"nvidia-smi: {_said(done)}"
     found = tuple(one for row in _rows(done) if (one := _gpu_load(row)) is not None)
     return found, "" if found else "nvidia-smi names no GPU"
 
@@ -142,10 +141,7 @@ def parse(done: list[Completed], host: str) -> GpuReading:
     if gpus.exit_code == 127:
         return GpuReading(problem=f"{host} has no nvidia-smi, so its GPUs are not known")
     if not gpus.ok:
-        # nvidia-smi tells its failures on stdout
-        said = [line for line in (gpus.out + "\n" + gpus.err).splitlines() if line.strip()]
-        words = sanitize.line(said[0]).strip() if said else f"exit code {gpus.exit_code}"
-        return GpuReading(problem=f"nvidia-smi on {host} failed: {words}")
+        return GpuReading(problem=f"nvidia-smi on {host} failed: {_said(gpus)}")
     found = tuple(gpu for row in _rows(gpus) if (gpu := _gpu(row)) is not None)
     if not found:
         return GpuReading(problem=f"nvidia-smi on {host} names no GPU")
@@ -155,6 +151,12 @@ def parse(done: list[Completed], host: str) -> GpuReading:
         if len(row) == 3 and row[1].isdigit()
     )
     return GpuReading(found, holders)
+
+
+def _said(done: Completed) -> str:
+    """The first line of a failure, which nvidia-smi tells on stdout."""
+    said = [line for line in (done.out + "\n" + done.err).splitlines() if line.strip()]
+    return sanitize.line(said[0]).strip() if said else f"exit code {done.exit_code}"
 
 
 def _rows(done: Completed) -> list[list[str]]:

@@ -153,7 +153,7 @@ async def read(
     if not entries:
         await _demand_rights(host, unit, scope, sudo)
     if not done.ok:
-        raise CommandFailed(f"the journal of {unit} on {host.name} cannot be read: {_last_line(done)}")
+        raise CommandFailed(f"the journal of {unit} on {host.name} cannot be read: {done.last_words}")
     if invocation:
         entries = [entry for entry in entries if entry.invocation in (invocation, "")]
     return entries
@@ -166,7 +166,7 @@ async def earlier(
     words = [f"--cursor={before}", "-r", "-n", str(count + 1)]
     done = await host.run(_journalctl(unit, scope, words), sudo=sudo, timeout=timeout)
     if not done.ok:
-        raise CommandFailed(f"the journal of {unit} on {host.name} cannot be read: {_last_line(done)}")
+        raise CommandFailed(f"the journal of {unit} on {host.name} cannot be read: {done.last_words}")
     newest_first = [line for line in done.stdout.split(b"\n") if line]
     entries = _entries(replace(done, stdout=b"\n".join(reversed(newest_first))))
     if not entries:
@@ -328,8 +328,3 @@ def _cursor_time(cursor: str) -> int | None:
 
 def _clock(us: int) -> str:
     return time.strftime("%H:%M:%S", time.gmtime(us / 1e6))
-
-
-def _last_line(done: Completed) -> str:
-    lines = [line for line in done.err.splitlines() if line.strip()]
-    return sanitize.line(redact.redact(lines[-1])) if lines else f"exit code {done.exit_code}"

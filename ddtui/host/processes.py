@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ddtui.host.base import Command, Completed
+from ddtui.host.clock import NOW
 from ddtui.host.unit import engines
 
 
@@ -44,7 +45,7 @@ class Clock:
 
 
 CLOCK = (
-    Command(("date", "+%s.%N")),
+    NOW,
     Command(("cat", "--", "/proc/uptime")),
     Command(("getconf", "CLK_TCK")),
 )

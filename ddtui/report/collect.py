@@ -151,15 +151,11 @@ def _drawn(newest: Newest) -> Point:
         preview=False,
         marks=tuple(values.get("marks") or ()),
         place=values.get("place") or "here",
-        output_rate=_estimate(values["output_rate"]),
-        per_user_rate=_estimate(values["per_user_rate"]),
-        accept_length=_estimate(values["accept_length"]),
-        step_ms=_estimate(values["step_ms"]),
+        output_rate=kept.estimate_from_plain(values["output_rate"]),
+        per_user_rate=kept.estimate_from_plain(values["per_user_rate"]),
+        accept_length=kept.estimate_from_plain(values["accept_length"]),
+        step_ms=kept.estimate_from_plain(values["step_ms"]),
     )
-
-
-def _estimate(kept: Mapping[str, Any] | None) -> Estimate | None:
-    return Estimate(kept["value"], kept["low"], kept["high"], kept["n"]) if kept else None
 
 
 def rows(report: Report) -> list[dict[str, Any]]:

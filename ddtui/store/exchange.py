@@ -45,6 +45,29 @@ def export(history: History, file: TextIO, *, host: str | None = None, records: 
     return counts
 
 
+def export_to(history: History, name: str, *, host: str | None, records: bool) -> Counter[str]:
+    """`export` into a new file; one that is there is left alone. Raises HistoryError."""
+    path = Path(name).expanduser()
+    try:
+        with open(path, "x", encoding="utf-8") as file:
+            return export(history, file, host=host, records=records)
+    except FileExistsError:
+        raise HistoryError(f"{path} exists already; name another file") from None
+    except OSError as problem:
+        raise HistoryError(f"{path}: cannot be written: {problem.strerror}") from None
+
+
+def import_from(history: History, name: str) -> Counter[str]:
+    """`take_in` of a file. Raises HistoryError."""
+    path = Path(name).expanduser()
+    try:
+        with open(path, encoding="utf-8") as file:
+            return take_in(history, file, str(path))
+    except (OSError, UnicodeDecodeError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise HistoryError(f"{path}: cannot be read: {why}") from None
+
+
 def take_in(history: History, file: TextIO, name: str) -> Counter[str]:
     """Import an export, all or nothing. Gives counts by kind of what was new. Raises HistoryError with the
     line.

@@ -104,7 +104,7 @@ class History:
                 " AND n.of = s.id AND n.text LIKE ? ESCAPE '\\'))"
             )
             values += [like(word), like(word)]
-        rows = self.read(STEPS + _where(where) + " ORDER BY s.at DESC, s.id DESC LIMIT ?", [*values, limit])
+        rows = self.read(STEPS + clause(where) + " ORDER BY s.at DESC, s.id DESC LIMIT ?", [*values, limit])
         return [step_of(row) for row in rows]
 
     def delete_step(self, step_id: int) -> None:
@@ -148,7 +148,7 @@ class History:
         where, values = place(host, unit)
         rows = self.read(
             "SELECT s.*, h.name, h.unit FROM changes s JOIN hosts h ON h.id = s.host"
-            + _where(where)
+            + clause(where)
             + " ORDER BY s.at DESC, s.id DESC LIMIT ?",
             [*values, limit],
         )
@@ -241,7 +241,7 @@ class History:
             values.append(step)
         rows = self.read(
             "SELECT s.*, h.name, h.unit FROM bursts s JOIN hosts h ON h.id = s.host"
-            + _where(where)
+            + clause(where)
             + " ORDER BY s.at DESC, s.id DESC LIMIT ?",
             [*values, limit],
         )
@@ -333,7 +333,7 @@ class History:
             values.append(step)
         rows = self.read(
             "SELECT s.result FROM quality s JOIN hosts h ON h.id = s.host"
-            + _where(where)
+            + clause(where)
             + " ORDER BY s.at DESC, s.id DESC",
             values,
         )
@@ -505,7 +505,7 @@ def place(host: str | None, unit: str | None) -> tuple[list[str], list[Any]]:
     return where, values
 
 
-def _where(conditions: Sequence[str]) -> str:
+def clause(conditions: Sequence[str]) -> str:
     return " WHERE " + " AND ".join(conditions) if conditions else ""
 
 

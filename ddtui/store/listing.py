@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ddtui.store import outputs
-from ddtui.store.history import History, like, place
+from ddtui.store.history import History, clause, like, place
 
 MOST = 1000  # rows of a list
 
@@ -113,7 +113,7 @@ def steps(
         " (SELECT text FROM notes n WHERE n.subject = 'step' AND n.of = CAST(s.id AS TEXT)"
         " ORDER BY n.at DESC, n.id DESC LIMIT 1) AS note"
         " FROM steps s JOIN hosts h ON h.id = s.host"
-        f"{_where(where)} ORDER BY s.at DESC, s.id DESC LIMIT ?",
+        f"{clause(where)} ORDER BY s.at DESC, s.id DESC LIMIT ?",
         [*values, limit],
     )
     knobs = _knobs(history, [row["id"] for row in rows])
@@ -181,7 +181,7 @@ def bursts(
         "SELECT s.id, h.name, h.unit, s.step, s.at, s.state, s.simulated, s.note,"
         " (SELECT count(*) FROM points p WHERE p.burst = s.id) AS cells,"
         " (SELECT max(p.output_rate) FROM points p WHERE p.burst = s.id) AS rate"
-        f" FROM bursts s JOIN hosts h ON h.id = s.host{_where(where)} ORDER BY s.at DESC, s.id DESC LIMIT ?",
+        f" FROM bursts s JOIN hosts h ON h.id = s.host{clause(where)} ORDER BY s.at DESC, s.id DESC LIMIT ?",
         [*values, limit],
     )
     return [
@@ -212,7 +212,7 @@ def changes(
         )
         values += [like(word)] * 3
     rows = history.read(
-        f"SELECT s.*, h.name, h.unit FROM changes s JOIN hosts h ON h.id = s.host{_where(where)}"
+        f"SELECT s.*, h.name, h.unit FROM changes s JOIN hosts h ON h.id = s.host{clause(where)}"
         " ORDER BY s.at DESC, s.id DESC LIMIT ?",
         [*values, limit],
     )
@@ -243,7 +243,7 @@ def sweeps(
     rows = history.read(
         "SELECT s.id, s.at, s.state, s.sweep, h.name, h.unit,"
         " (SELECT count(*) FROM trials t WHERE t.sweep = s.id) AS trials"
-        f" FROM sweeps s JOIN hosts h ON h.id = s.host{_where(where)} ORDER BY s.at DESC, s.id DESC LIMIT ?",
+        f" FROM sweeps s JOIN hosts h ON h.id = s.host{clause(where)} ORDER BY s.at DESC, s.id DESC LIMIT ?",
         [*values, limit],
     )
     found = []
@@ -286,7 +286,7 @@ def notes(
         " LEFT JOIN hosts hs ON hs.id = s.host"
         " LEFT JOIN bursts b ON n.subject = 'burst' AND b.id = n.of LEFT JOIN hosts hb ON hb.id = b.host"
         " LEFT JOIN changes c ON n.subject = 'change' AND c.id = n.of LEFT JOIN hosts hc ON hc.id = c.host"
-        f"{_where(where)} ORDER BY n.at DESC, n.id DESC LIMIT ?",
+        f"{clause(where)} ORDER BY n.at DESC, n.id DESC LIMIT ?",
         [*values, limit],
     )
     return [
@@ -332,7 +332,3 @@ def _turns(record: Mapping[str, Any]) -> Sequence[str]:
     if not words and record.get("restores") is not None:
         words.append("back")
     return words
-
-
-def _where(conditions: Sequence[str]) -> str:
-    return " WHERE " + " AND ".join(conditions) if conditions else ""

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from ddtui.host import gpu
-from ddtui.host.base import Host
 from ddtui.store.model import Setting
-from ddtui.tuning import steps
-from ddtui.tuning.context import Tuning
-from ddtui.tuning.survey import Survey
-
-
-async def kind(ctx: Tuning, survey: Survey) -> Setting | None:
-    """What a host is, as the history names it, with its GPUs. None: no server runs there."""
-    return steps.setting_of(ctx, survey, await _gpus(ctx.host))
 
 
 def differences(one: Setting, other: Setting) -> list[str]:
@@ -27,8 +17,3 @@ def differences(one: Setting, other: Setting) -> list[str]:
         if a != b:
             found.append(f"{what}: {a or 'unknown'} and {b or 'unknown'}")
     return found
-
-
-async def _gpus(host: Host) -> gpu.GpuReading | None:
-    found = await gpu.read(host)
-    return found if found.gpus else None

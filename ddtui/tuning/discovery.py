@@ -105,7 +105,7 @@ async def find(host: Host) -> Findings:
     names = {scope: _names(done[2 * at : 2 * at + 2]) for at, scope in enumerate(Scope)}
     if not done[0].ok and not done[1].ok:
         raise HostError(
-            f"systemd does not answer: {_last(done[0])}", "ddtui needs a service that systemd runs"
+            f"systemd does not answer: {done[0].last_words}", "ddtui needs a service that systemd runs"
         )
     running = _engines(done[-1])
     asked = [scope for scope in Scope if names[scope]]
@@ -223,11 +223,6 @@ def _notes(found: Sequence[Found], owners: dict[int, str], likely: Sequence[_Uni
     if len(likely) > MOST:
         notes.append(f"{len(likely) - MOST} more units were not looked into")
     return notes
-
-
-def _last(done: Completed) -> str:
-    lines = done.err.strip().splitlines()
-    return sanitize(lines[-1]) if lines else f"exit code {done.exit_code}"
 
 
 # making a profile of it

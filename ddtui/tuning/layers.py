@@ -24,6 +24,8 @@ from ddtui.host import gpu
 from ddtui.host import journal as journals
 from ddtui.host import service as services
 from ddtui.host.base import Command, Completed, Host, HostError, LinkLost, Unreachable
+from ddtui.host.journal import JournalEntry
+from ddtui.host.service import ServiceStatus
 from ddtui.sanitize import sanitize
 from ddtui.tuning import said
 from ddtui.tuning.context import Tuning
@@ -261,7 +263,7 @@ async def read_drafter(ctx: Tuning, survey: Survey) -> dict[str, Any]:
         (place,) = _places(survey, [path])
         (done,) = await ctx.host.batch([place.cat])
         if not done.ok:
-            raise Missing(f"the drafter's config cannot be read: {_words(done)}")
+            raise Missing(f"the drafter's config cannot be read: {done.last_words}")
         return drafters.parse(done.stdout, place.shown)
 
     reading = await _layer(Layer.DRAFTER, act)
@@ -278,7 +280,7 @@ class _Place:
 
 def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
     """Where these files are: on the host (mounted into the container), or inside it. Raises Missing."""
-    unit, container = survey.unit.value, survey.service.container if survey.service else None
+    unit, container = survey.unit.value, _container(survey)
     mounts = unit.inside["mounts"] if unit and unit.inside else None
     found = []
     for path in paths:
@@ -290,6 +292,11 @@ def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
         else:
             raise Missing(f"{path} is inside a container that cannot be looked into: {_closed(survey)}")
     return found
+
+
+def _container(survey: Survey) -> containers.Container | None:
+    """The container that the server runs in, if it does and may be looked into."""
+    return survey.service.container if survey.service else None
 
 
 def _closed(survey: Survey) -> str:
@@ -307,14 +314,13 @@ def _folder(survey: Survey) -> str:
 async def _in_cache(ctx: Tuning, survey: Survey, repo: str) -> str:
     """The snapshot of a repo in the service's Hugging Face cache. Raises Missing."""
     unit = survey.unit.value
-    env = dict(unit.environment) if unit else {}
+    inside = unit.inside if unit else None
+    given = inside["env"] if inside else unit.environment if unit else {}
+    env = {name: str(value) for name, value in given.items()}
     revision = argument(survey, "--speculative-draft-model-revision") or "main"
-    account = unit.user if unit and not unit.inside else None
+    account = unit.user if unit and not inside else None
     home = env.get("HOME") or (f"/home/{account}" if account and account != "root" else "/root")
     folders = drafters.hf_cache_candidates(repo, env, home=home)
-    if unit and unit.inside:
-        env = {key: str(value) for key, value in unit.inside["env"].items()}
-        folders = drafters.hf_cache_candidates(repo, env, home=env.get("HOME", "/root"))
     refs = [place.cat for place in _places(survey, [f"{folder}/refs/{revision}" for folder in folders])]
     for folder, done in zip(folders, await ctx.host.batch(refs), strict=True):
         if done.ok:
@@ -334,11 +340,8 @@ def python_of(survey: Survey) -> str | None:
     """The service's own interpreter. None: not known."""
     unit, process = survey.unit.value, survey.process.value
     if unit and unit.inside:
-        container = survey.service.container if survey.service else None
-        if container is None:
-            return None
-        python = containers.python_of(unit, process.argv if process else None)
-        return shlex.join(container.exec((python,)).argv)
+        container = _container(survey)
+        return shlex.join(container.exec((_python_inside(survey),)).argv) if container else None
     if unit and unit.python:
         return unit.python
     first = process.argv[0] if process and process.argv else ""
@@ -353,23 +356,28 @@ async def read_engine(ctx: Tuning, survey: Survey) -> dict[str, Any]:
     async def act() -> Installation:
         if python is None:
             raise Missing(_no_python(survey))
-        path = (unit.environment.get("PYTHONPATH", "") if unit else "").split(":")
-        cwd = (process.cwd if process else None) or (unit.working_directory if unit else None)
-        container = survey.service.container if survey.service else None
-        if unit and unit.inside and container:  # whose environment `exec` has by itself
-            inner = containers.python_of(unit, process.argv if process else None)
-            command = container.exec(installation.probe_argv(inner, cwd=process.cwd if process else None))
+        cwd, container = process.cwd if process else None, _container(survey)
+        if container is not None:  # whose environment `exec` has by itself
+            command = container.exec(installation.probe_argv(_python_inside(survey), cwd=cwd))
         else:
+            path = (unit.environment.get("PYTHONPATH", "") if unit else "").split(":")
+            cwd = cwd or (unit.working_directory if unit else None)
             paths = tuple(part for part in path if part)
             command = Command(installation.probe_argv(python, paths=paths, cwd=cwd))
         done = await ctx.host.run(
             command.argv, stdin=installation.probe_text(), sudo=command.sudo, timeout=PROBE_TIMEOUT
         )
         if not done.ok and not done.stdout:
-            raise Missing(f"the installed SGLang cannot be read with {python}: {_words(done)}")
+            raise Missing(f"the installed SGLang cannot be read with {python}: {done.last_words}")
         return installation.parse(done.stdout)
 
     return {"engine": await _layer(Layer.ENGINE, act), "python": python}
+
+
+def _python_inside(survey: Survey) -> str:
+    unit, process = survey.unit.value, survey.process.value
+    assert unit is not None
+    return containers.python_of(unit, process.argv if process else None)
 
 
 def _no_python(survey: Survey) -> str:
@@ -392,10 +400,10 @@ async def read_journal(ctx: Tuning, survey: Survey) -> dict[str, Any]:
             raise Missing(f"there is no journal without the unit {ctx.unit}")
         if not status.invocation_id:
             raise Missing("the service was never started since the host came up")
-        lines = await _start_lines(ctx, status.invocation_id, start, FIRST_MINUTES)
+        lines = await _start_lines(ctx, status, FIRST_MINUTES)
         found = evidence.of_start(lines)
         if found.ready is None and start and len(lines) > 0:
-            whole = await _start_lines(ctx, status.invocation_id, start, ctx.service.start_timeout)
+            whole = await _start_lines(ctx, status, ctx.service.start_timeout)
             found = evidence.of_start(whole)
             lines = whole
         if not lines:
@@ -405,12 +413,19 @@ async def read_journal(ctx: Tuning, survey: Survey) -> dict[str, Any]:
     return {"journal": await _layer(Layer.JOURNAL, act)}
 
 
-async def _start_lines(ctx: Tuning, invocation: str, start: float | None, seconds: float) -> list[str]:
+async def _start_lines(ctx: Tuning, status: ServiceStatus, seconds: float) -> list[str]:
+    return [entry.text for entry in await start_entries(ctx, status, seconds)]
+
+
+async def start_entries(
+    ctx: Tuning, status: ServiceStatus, seconds: float = FIRST_MINUTES
+) -> list[JournalEntry]:
+    """The journal of the running invocation's first so many seconds. Raises HostError."""
+    start = status.exec_main_start or status.active_enter
     until = start + seconds if start else None
-    entries = await journals.read(
-        ctx.host, ctx.unit, ctx.service.scope, invocation=invocation, since=start, until=until
+    return await journals.read(
+        ctx.host, ctx.unit, ctx.service.scope, invocation=status.invocation_id, since=start, until=until
     )
-    return [entry.text for entry in entries]
 
 
 def _no_lines(survey: Survey) -> str:
@@ -473,7 +488,7 @@ async def read_gpus(ctx: Tuning) -> dict[str, Any]:
     except (LinkLost, Unreachable):
         raise
     except (HostError, TimeoutError):
-        return {}
+        return {"gpus": gpu.GpuReading(problem="nvidia-smi does not answer")}  # not asked again and again
 
 
 # what was measured
@@ -484,9 +499,3 @@ def read_measured(ctx: Tuning, survey: Survey) -> Reading[Measured]:
     from ddtui.tuning import measured
 
     return measured.read(ctx, survey)
-
-
-def _words(done: Completed) -> str:
-    """A failed command's own words, the last line."""
-    lines = [line for line in done.err.splitlines() if line.strip()]
-    return sanitize(lines[-1]) if lines else f"exit code {done.exit_code}"

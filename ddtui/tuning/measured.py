@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ddtui.bench.kept import estimate_from_plain
 from ddtui.bench.model import Estimate
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Layer, Reading
@@ -110,12 +111,6 @@ def _sample(point: Mapping[str, Any]) -> Sample | None:
         int(cell["concurrency"]),
         int(cell["context"]),
         str(cell.get("workload", "")),
-        _estimate(point.get("accept_length")),
-        _estimate(point.get("step_ms")),
+        estimate_from_plain(point.get("accept_length")),
+        estimate_from_plain(point.get("step_ms")),
     )
-
-
-def _estimate(value: Any) -> Estimate | None:
-    if not isinstance(value, Mapping) or value.get("value") is None:
-        return None
-    return Estimate(float(value["value"]), float(value["low"]), float(value["high"]), int(value["n"]))

@@ -13,14 +13,14 @@ from typing import Any
 
 from ddtui import locations
 from ddtui.bench import check_output
-from ddtui.bench.quality import Output, Quality, Verdict
+from ddtui.bench.quality import Output, Quality
 from ddtui.bench.target import BenchError, Target
 from ddtui.engine.api import Api, ApiError
 from ddtui.store.history import History
 from ddtui.store.model import Step
+from ddtui.store.outputs import WRONG
 
 OF = "check"  # how its results are told from those of bursts
-WRONG = (Verdict.GARBAGE.value, Verdict.DIFFERENT.value)
 SPECULATION = "speculative_algorithm"
 
 
@@ -103,13 +103,7 @@ def find(
     if reference is not None:
         kept = [one for one in kept if one["step"] == reference]
     else:
-        kept = [
-            one
-            for one in kept
-            if one["verdict"] not in WRONG
-            and one.get("target") == wanted
-            and (step is None or one["step"] != step.number)
-        ]
+        kept = [one for one in kept if _right(one, wanted) and (step is None or one["step"] != step.number)]
         plainly = [one for one in kept if one.get("step") is not None and not one.get("speculation")]
         kept = plainly or kept[-1:]
     for one in kept:
@@ -123,10 +117,12 @@ def find(
 
 def has_reference(history: History, host: str, unit: str, target: str) -> bool:
     """Whether any outputs of this target model are kept to compare with."""
-    return any(
-        one.get("of") == OF and one.get("target") == target and one["verdict"] not in WRONG
-        for one in history.quality(host, unit)
-    )
+    return any(one.get("of") == OF and _right(one, target) for one in history.quality(host, unit))
+
+
+def _right(result: Mapping[str, Any], target: str) -> bool:
+    """A result of this model that others may be compared with."""
+    return result["verdict"] not in WRONG and result.get("target") == target
 
 
 def target_of(step: Step | None) -> str:

@@ -19,6 +19,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 
 from ddtui.engine import failure as failures
 from ddtui.engine import log
@@ -312,17 +313,16 @@ class _Watching:
     async def _start_apart(self, status: ServiceStatus) -> Failure | None:
         """The stop is over: start as soon as the ground is clear."""
         _, port = self.endpoint
-        look = lambda: ground.look(self.ctx, status, port, self.apart)  # noqa: E731
+        look = partial(ground.look, self.ctx, status, port, self.apart)
         found = await steadily(self.ctx.host, look, lost=self.lost)
         assert self.gone_since is not None
         waited = self.clock() - self.gone_since
-        if found.clear and found.unfreed_mib and waited < CLEAR_WITHIN:
+        in_time = waited < CLEAR_WITHIN
+        if not found.clear or (found.unfreed_mib and in_time):
             self.say(Glance(True, f"waiting before the start: {found.words(port)}"))
-            return None
-        if not found.clear:
-            self.say(Glance(True, f"waiting before the start: {found.words(port)}"))
-            if waited < CLEAR_WITHIN:
+            if in_time:
                 return None
+        if not found.clear:
             if found.leftovers and await self._may_kill(Stuck(waited, None, found.words(port))):
                 self.gone_since = self.clock()
                 return None

@@ -13,7 +13,7 @@ from ddtui.tuning.model import Verdict
 from ddtui.tuning.survey import Survey
 
 
-def setting_of(ctx: Tuning, survey: Survey, gpus: GpuReading | None = None) -> Setting | None:
+def setting_of(ctx: Tuning, survey: Survey) -> Setting | None:
     """The complete setting that runs now. None: no process runs, or too little of it could be read."""
     running, engine, drafter = said.resolved(survey), survey.engine.value, survey.drafter.value
     if running is None:
@@ -38,7 +38,7 @@ def setting_of(ctx: Tuning, survey: Survey, gpus: GpuReading | None = None) -> S
         engine=f"{version} ({engine.location}, {engine.digest[:12]})" if engine else version,
         drafter=drafter.path if drafter else "",
         target=said.by_process(survey, "--model-path").value or "",
-        gpu=gpu_text(known) if (known := gpus or survey.gpus) else "",
+        gpu=gpu_text(survey.gpus) if survey.gpus else "",
         environment=environment({n: unit.environment[n] for n in names if n in unit.environment})
         if unit
         else {},
