@@ -256,7 +256,9 @@ ACTIONS: tuple[Action, ...] = (
         "do what it says",
         "Take the check's next step.",
         Where.CHECKS,
+        footer=10,
         shown="↵",
+        brief="do it",
     ),
     Action("expand", "checks", "space", "evidence", "Show or hide the evidence of this check.", Where.CHECKS),
     Action(
@@ -266,6 +268,18 @@ ACTIONS: tuple[Action, ...] = (
         "open evidence",
         "Open what this check rests on: its line in the journal of this start, or the unit.",
         Where.CHECKS,
+        footer=13,
+        brief="open",
+    ),
+    Action(
+        "other-step",
+        "checks",
+        "n",
+        "other step",
+        "Take the other step that this check offers.",
+        Where.CHECKS,
+        footer=12,
+        brief="other",
     ),
     # journal
     Action(
@@ -607,6 +621,13 @@ ACTIONS: tuple[Action, ...] = (
         footer=85,
     ),
     Action("hosts", "go to", "H", "hosts", "Another host; each that is open goes on and keeps its state."),
+    Action(
+        "layers",
+        "go to",
+        "L",
+        "layers",
+        "Every layer: what it said, how old that is, and why one could not be read.",
+    ),
     Action("commands", "go to", "C", "command log", "Every command that ddtui ran on the host."),
     Action("help", "help", "question_mark", "help", "The keys of where you are.", footer=90, shown="?"),
     Action(

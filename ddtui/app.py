@@ -368,8 +368,11 @@ class DdtuiApp(App[int]):
         return isinstance(screen, ConsoleScreen) and screen.may(action)
 
     def action_burst(self) -> None:
+        self.measure()
+
+    def measure(self, contexts: Sequence[int] = ()) -> None:
         if self._may("burst"):
-            self.spawn("edit", self.flows.burst(), exclusive=True)
+            self.spawn("edit", self.flows.burst(contexts), exclusive=True)
 
     def action_check_output(self) -> None:
         if self._may("check-output"):
@@ -419,6 +422,12 @@ class DdtuiApp(App[int]):
 
         if self._desk is not None:
             self.push_screen(CommandLog(self._desk))
+
+    def action_layers(self) -> None:
+        from ddtui.screens.layers import LayersDialog
+
+        if self._desk is not None:
+            self.push_screen(LayersDialog(self._desk))
 
     def action_help(self) -> None:
         from ddtui.screens.help import Help, groups_for

@@ -14,7 +14,7 @@ from ddtui.bench.model import Burst, BurstState
 from ddtui.host.base import Link, LinkState
 from ddtui.host.gpu import GpuLoad
 from ddtui.profile import Knob, Profile
-from ddtui.tuning.model import KnobRow, Op, Progress, Turn, Verdict
+from ddtui.tuning.model import KnobRow, Layer, Op, Progress, Turn, Verdict
 
 if TYPE_CHECKING:
     from ddtui.tuning.experiments import ExperimentState
@@ -82,11 +82,17 @@ class ServerView:
 
 @dataclass(frozen=True, slots=True)
 class LayerView:
-    """One layer's reading: how old it is, or why there is none."""
+    """One layer's reading: how old it is, what it said, or why there is none."""
 
     name: str
     read_at: float | None = None  # unix time
     problem: str | None = None
+    lines: tuple[str, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether it could not be read; that nothing was measured yet is no failure."""
+        return self.problem is not None and self.name != Layer.MEASURED
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ddtui import layer_words
 from ddtui.engine.drafter import DrafterConfig
 from ddtui.host.base import Link
 from ddtui.profile import Profile
@@ -28,10 +29,7 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         server=server_view(state),
         knobs=state.knobs,
         verdicts=state.verdicts,
-        layers=tuple(
-            LayerView(reading.layer.value, reading.read_at, reading.problem)
-            for reading in (survey.readings if survey is not None else ())
-        ),
+        layers=layer_views(survey) if survey is not None else (),
         known_flags=known_flags(survey) if survey is not None else (),
         step=state.step,
         read_only=read_only,
@@ -43,6 +41,14 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         gpus=state.gpus,
         gpus_unknown=state.gpus_unknown,
         surveyed=survey is not None,
+    )
+
+
+def layer_views(survey: Survey) -> tuple[LayerView, ...]:
+    """What every layer said, for the view of the layers."""
+    return tuple(
+        LayerView(words.layer.value, words.read_at, words.problem, tuple(words.lines()))
+        for words in layer_words.layers(survey)
     )
 
 

@@ -7,11 +7,13 @@ import textwrap
 import time
 from collections.abc import Iterator
 
+from ddtui import layer_words
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit
+from ddtui.layer_words import LayerWords
 from ddtui.tuning import survey as surveys
 from ddtui.tuning import verdicts
-from ddtui.tuning.model import KnobRow, Layer, Reading, Verdict
+from ddtui.tuning.model import KnobRow, Layer, Verdict
 from ddtui.tuning.survey import Survey
 from ddtui.words import STATUS_LOOK
 
@@ -35,7 +37,7 @@ async def _run(args: argparse.Namespace) -> int:
         "at": survey.at,
         "seconds": round(seconds, 3),
         "round_trips": survey.round_trips,
-        "layers": {reading.layer: _layer(reading) for reading in survey.readings},
+        "layers": {words.layer: _layer(words) for words in layer_words.layers(survey)},
         "knobs": rows,
         "verdicts": judged,
     }
@@ -43,8 +45,14 @@ async def _run(args: argparse.Namespace) -> int:
     return 0 if all(verdict.fine for verdict in judged) else 1
 
 
-def _layer(reading: Reading[object]) -> dict[str, object]:
-    return {"read": reading.value is not None, "problem": reading.problem, "read_at": reading.read_at}
+def _layer(words: LayerWords) -> dict[str, object]:
+    facts = [{"label": label, "text": text} for label, text in words.facts]
+    return {
+        "read": words.problem is None,
+        "problem": words.problem,
+        "read_at": words.read_at,
+        "facts": facts,
+    }
 
 
 def _lines(
@@ -72,9 +80,11 @@ def _lines(
             yield f"    to settle it: {verdict.settle}"
         for action in verdict.next:
             yield f"    next: {action.label}"
-    unread = [r for r in survey.readings if r.problem and r.layer is not Layer.MEASURED]
-    if unread:
+    yield ""
+    yield "Layers, each as it was read now:"
+    for words in layer_words.layers(survey):
         yield ""
-        yield "Layers that could not be read:"
-        for reading in unread:
-            yield f"  {reading.layer.value}: {reading.problem}"
+        failed = words.problem and words.layer is not Layer.MEASURED  # no burst yet is no failure
+        why = f": {words.problem}" if words.problem else ""
+        yield f"  {'✗ ' if failed else ''}{words.layer.value}{why}"
+        yield from (f"    {line}" for line in words.lines())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from textual.app import ComposeResult
@@ -36,6 +36,10 @@ class Console(Protocol):
 
     def act(self, action: str) -> None:
         """Do a named action where the focus is."""
+        ...
+
+    def measure(self, contexts: Sequence[int] = ()) -> None:
+        """Choose a burst and run it, at these context lengths where some are given."""
         ...
 
     def review(self) -> None:
@@ -158,19 +162,18 @@ class ConsoleScreen(Screen[None]):
     def footer_keys(self) -> list[tuple[Action, str, str | None]]:
         """The actions whose keys answer where the focus is, how the key is written, and why not now."""
         known = {**BY_ID, **{action.id: action for action in self.knob_actions}}
-        found: dict[str, tuple[Action, str, str | None]] = {}
+        keys: dict[str, list[str]] = {}
         for active in self.active_bindings.values():
             action = known.get(active.binding.id or "")
-            if action is None or action.footer == 0 or action.id in found or not active.enabled:
-                continue
-            remapped = active.binding.key not in action.key_names
-            written = (
-                written_key(active.binding.key)
-                if remapped
-                else action.shown or written_key(action.key_names[0])
-            )
-            found[action.id] = (action, written, self.desk.why_not(action))
-        return list(found.values())
+            if action is not None and action.footer and active.enabled:
+                keys.setdefault(action.id, []).append(active.binding.key)
+        found = []
+        for name, answering in keys.items():
+            action = known[name]
+            key = next((one for one in action.key_names if one in answering), answering[0])
+            written = action.shown if key == action.key_names[0] and action.shown else written_key(key)
+            found.append((action, written, self.desk.why_not(action)))
+        return found
 
     def on_action_chosen(self, event: ActionChosen) -> None:
         event.stop()

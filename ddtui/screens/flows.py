@@ -146,12 +146,15 @@ class Flows:
                 "undo", "the change that was cut", self._desk.session.resume(undo=True, ask_kill=self.kill)
             )
 
-    async def burst(self) -> None:
-        """Choose a burst and run it."""
+    async def burst(self, contexts: Sequence[int] = ()) -> None:
+        """Choose a burst and run it; `contexts` instead of the profile's, where something asks for them."""
         from ddtui.screens.burst import BurstDialog
 
         view = self._desk.view
-        dialog = BurstDialog(view.profile.bench, view.tune.step, rtt_ms=view.tune.link.rtt_ms)
+        bench = view.profile.bench
+        if contexts:
+            bench = bench.model_copy(update={"context": tuple(contexts)})
+        dialog = BurstDialog(bench, view.tune.step, rtt_ms=view.tune.link.rtt_ms)
         spec: BurstSpec | None = await self._ask(dialog)
         if spec is None or not await self._may_load():
             return

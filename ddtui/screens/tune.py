@@ -159,7 +159,7 @@ class TuneScreen(PanedScreen):
             case "restart" | "reload":
                 self.action_restart()
             case "burst":
-                self.console.act("burst")
+                self.console.measure([int(n) for n in step.arguments.get("context", "").split(",") if n])
             case "open-log" | "open-unit":
                 self.console.look(step.action, step.arguments)
             case "rebase":

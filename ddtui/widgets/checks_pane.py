@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
+from textual.style import Style
 from textual.widgets.option_list import Option
 
 from ddtui.actions import Where
 from ddtui.bindings import bindings
-from ddtui.messages import NextStepChosen
+from ddtui.messages import ActionChosen, NextStepChosen
 from ddtui.tuning.model import Layer, NextAction, Status, Verdict
 from ddtui.view import LayerView, View
 from ddtui.widgets.cells import cut
@@ -87,9 +89,31 @@ class CheckList(Choices):
         else:
             self.action_expand()
 
+    def action_other_step(self) -> None:
+        verdict = self.verdict
+        other = other_step(verdict) if verdict is not None else None
+        if verdict is not None and other is not None:
+            self.post_message(NextStepChosen(verdict, other))
+        elif verdict is not None:
+            self.notify("this check offers no other step", timeout=3, markup=False)
+
     def action_open_evidence(self) -> None:
         if self.verdict is not None:
             self.post_message(NextStepChosen(self.verdict, opening(self.verdict)))
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a step takes it; anywhere else it only moves the cursor."""
+        at, step = event.style.meta.get("option"), event.style.meta.get("step")
+        if at is None or step is None or at >= len(self.verdicts):
+            return
+        verdict = self.verdicts[at]
+        if step < len(verdict.next):
+            self.post_message(NextStepChosen(verdict, verdict.next[step]))
+
+
+def other_step(verdict: Verdict) -> NextAction | None:
+    """The step after the first one that no key of its own takes."""
+    return next((step for step in verdict.next[1:] if step.action not in OPENING), None)
 
 
 def opening(verdict: Verdict) -> NextAction:
@@ -123,6 +147,11 @@ class ChecksPane(Pane):
 
     def on_mount(self) -> None:
         self.set_interval(AGES_EVERY, self._show_ages)
+
+    def on_click(self, event: events.Click) -> None:
+        """The ages lead to the layers themselves."""
+        if event.widget is not None and event.widget.id == "layer-ages":
+            self.post_message(ActionChosen("layers"))
 
     def _show_ages(self) -> None:
         self.query_one("#layer-ages", Words).show(ages(self._layers, self._now()))
@@ -171,18 +200,25 @@ def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:
     lines[-1] = lines[-1].stylize(colour, max(2, start))
     if expanded:
         lines += _indented(verdict.summary, width, "$foreground", hang="")
+        lines += _steps(verdict, width)
         for evidence in verdict.evidence:
             source = f"  {evidence.source}" if evidence.source else ""
             lines += _indented(f"{evidence.layer}: {evidence.text}", width, "$muted", tail=source)
         if verdict.settle:
             lines += _indented(f"to settle it: {verdict.settle}", width, "$muted")
-        for at, step in enumerate(verdict.next):
-            if at == 0 or step.action in OPENING:
-                key = "o" if at else "↵"
-                lines.append(
-                    Content.assemble("  ", (f"{key} ", "$footer-key-foreground"), cut(step.label, width - 4))
-                )
     return Content("\n").join(lines)
+
+
+def _steps(verdict: Verdict, width: int) -> list[Content]:
+    """What can be done from here, each with its key; a click does it too."""
+    other = other_step(verdict)
+    lines = []
+    for at, step in enumerate(verdict.next):
+        key = "↵" if at == 0 else "n" if step is other else "o" if step.action in OPENING else ""
+        label = Content.styled(cut(step.label, width - 4), "underline")
+        line = Content.assemble((f"{key or ' '} ", "$footer-key-foreground"), label)
+        lines.append(Content("  ") + line.stylize(Style.from_meta({"step": at})))
+    return lines
 
 
 def _indented(text: str, width: int, colour: str, *, tail: str = "", hang: str = "  ") -> list[Content]:

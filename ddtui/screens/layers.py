@@ -1,0 +1,97 @@
+"""The layers: what each one said, how old that is, and why one could not be read; it follows the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from ddtui.desk import Desk
+from ddtui.screens.base import Dialog
+from ddtui.view import LayerView
+from ddtui.widgets.choices import Choices
+from ddtui.words import duration
+
+Line = tuple[str, str]  # colour, text
+
+
+class LayersDialog(Dialog[None]):
+    """Every layer with its facts; y copies a line, r reads every layer again."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        ("y", "copy", "copy"),
+        ("r,ctrl+r", "again", "read again"),
+        ("q,L", "dismiss_none", "close"),
+    ]
+    DEFAULT_CSS = """
+    LayersDialog {
+        & > .box { width: 96%; height: 92%; padding: 0 1; }
+        Choices { height: 1fr; }
+        #whole { height: auto; max-height: 6; border-top: solid $border-blurred; }
+    }
+    """
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+        self._shown: list[Line] = []
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="box") as box:
+            box.border_title = Content("Layers")
+            box.border_subtitle = Content("r read again   y copy   esc close")
+            yield Choices()
+            with VerticalScroll(id="whole", can_focus=False):
+                yield Static(id="line", markup=False)
+
+    def on_mount(self) -> None:
+        self._fill()
+        self.set_interval(1.0, self._fill)
+        self.query_one(Choices).focus()
+
+    def _fill(self) -> None:
+        found = lines(self._desk.view.tune.layers, self._desk.now())
+        if found == self._shown:
+            return
+        options = self.query_one(Choices)
+        kept, scroll = options.highlighted, options.scroll_y
+        self._shown = found
+        options.set_options(
+            Option(Content.styled(text or " ", colour).truncate(400, ellipsis=True)) for colour, text in found
+        )
+        options.highlighted = min(kept or 0, len(found) - 1) if found else None
+        options.scroll_to(y=scroll, animate=False)
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        if event.option_index < len(self._shown):
+            self.query_one("#line", Static).update(Content(self._shown[event.option_index][1].strip()))
+
+    def action_copy(self) -> None:
+        index = self.query_one(Choices).highlighted
+        if index is not None and self._shown:
+            self.app.copy_to_clipboard(self._shown[index][1].strip())
+            self.notify("line copied", timeout=2, markup=False)
+
+    def action_again(self) -> None:
+        self.app.run_worker(self._desk.session.refresh(), group="refresh", exclusive=True)
+
+
+def lines(layers: Sequence[LayerView], now: float) -> list[Line]:
+    """Each layer as a heading with its age, then its problem or what it said."""
+    if not layers:
+        return [("$muted", "no layer has been read yet")]
+    found: list[Line] = []
+    for one in layers:
+        age = f"   read {duration(now - one.read_at)} ago" if one.read_at else "   not read yet"
+        found.append(("bold", f"{'✗ ' if one.failed else ''}{one.name}{age}"))
+        if one.problem:
+            found.append(("$error" if one.failed else "$muted", f"  {one.problem}"))
+        found += [("", f"  {line}") for line in one.lines]
+        found.append(("", ""))
+    return found[:-1]
