@@ -42,7 +42,12 @@ async def _run(args: argparse.Namespace) -> int:
         "verdicts": judged,
     }
     emit(args.json, "check", report, _lines(ctx.profile.name, survey, rows, judged, ctx.profile.simulated))
-    return 0 if all(verdict.fine for verdict in judged) else 1
+    return status(survey, judged)
+
+
+def status(survey: Survey, judged: tuple[Verdict, ...]) -> int:
+    """The exit code. Without the unit there may be no verdict at all, which is not "all as asked"."""
+    return 0 if survey.unit.value is not None and all(verdict.fine for verdict in judged) else 1
 
 
 def _layer(words: LayerWords) -> dict[str, object]:
