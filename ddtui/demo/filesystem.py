@@ -20,6 +20,7 @@ from pathlib import Path
 from ddtui.demo.accounts import ROOT, User
 
 MAX_LINKS = 40  # as in Linux
+OLD_NS = 1_700_000_000_000_000_000  # when files that came with the machine were last changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class Filesystem:
             uid=meta.uid,
             gid=meta.gid,
             size=info.st_size if meta.size is None else meta.size,
-            mtime_ns=info.st_mtime_ns,
+            mtime_ns=OLD_NS if mounted else info.st_mtime_ns,
             inode=info.st_ino,
             links=info.st_nlink,
             target=str(real.readlink()) if kind == stat.S_IFLNK else "",
@@ -473,9 +474,7 @@ def devices(path: str) -> Node | None:
         return made_up_dir(path, ["null"], mode=0o755)
     if path != "/dev/null":
         return None
-    return replace(
-        made_up_file(path, lambda: b""), mode=stat.S_IFCHR | 0o666, mtime_ns=1_700_000_000_000_000_000
-    )
+    return replace(made_up_file(path, lambda: b""), mode=stat.S_IFCHR | 0o666, mtime_ns=OLD_NS)
 
 
 def made_up_link(path: str, target: str, *, uid: int = 0, gid: int = 0) -> Node:

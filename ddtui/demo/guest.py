@@ -1,7 +1,8 @@
 """Runs a script for the demo host's `python3`: `guest.py - ARGS` reads it from stdin, as `python3 -` does.
 
-The script sees the host's interpreter path and the host's own ports: a connection to a port that the host's
-server listens on (`DDTUI_GUEST_PORTS`: PORT=PORT HERE …) leads there. Standard library only; knows no ddtui.
+The script sees the host's interpreter path, the age of the host's files and its ports: a connection to a port
+that the host's server listens on (`DDTUI_GUEST_PORTS`: PORT=PORT HERE …) leads there. Standard library only;
+knows no ddtui.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import runpy
 import socket
 import sys
 from typing import Any
+
+OLD = 1_700_000_000  # as the host's own commands show it
 
 
 def lead_ports() -> None:
@@ -41,8 +44,24 @@ def lead_ports() -> None:
     socket.socket.connect_ex = connect_ex  # type: ignore[method-assign, assignment]
 
 
+def age_files() -> None:
+    """The files that came with the host (`DDTUI_GUEST_OLD`: their folders here) are older than it runs."""
+    folders = tuple(one for one in os.environ.pop("DDTUI_GUEST_OLD", "").split(os.pathsep) if one)
+    real_stat = os.stat
+
+    def stat(path: Any, *args: Any, **how: Any) -> os.stat_result:
+        found = real_stat(path, *args, **how)
+        if not isinstance(path, str) or not path.startswith(folders):
+            return found
+        return os.stat_result((*found[:7], OLD, OLD, OLD))
+
+    if folders:
+        os.stat = stat
+
+
 def main() -> None:
     lead_ports()
+    age_files()
     sys.executable = os.environ.pop("DDTUI_GUEST_PYTHON", sys.executable)
     sys.argv = sys.argv[1:] or ["-"]
     sys.path[0] = ""
@@ -60,7 +79,7 @@ def main() -> None:
         runpy.run_path(what, run_name="__main__")
         return
     module: dict[str, Any] = sys.modules["__main__"].__dict__
-    for name in ("lead_ports", "main", "runpy", "__file__"):
+    for name in ("lead_ports", "age_files", "main", "runpy", "__file__"):
         module.pop(name, None)
     exec(compile(text, "<stdin>" if what == "-" else "<string>", "exec"), module)
 

@@ -94,6 +94,7 @@ class Installation:
     files: tuple[str, ...] = ()  # of DFLASH
     problems: tuple[str, ...] = ()
     digest: str = ""  # of the source files that were read: changes when they do
+    changed_at: float | None = None  # the newest of these files, unix time by the host's clock
 
     @property
     def honours_config_window(self) -> bool:
@@ -195,6 +196,7 @@ def _installation(answer: dict[str, Any]) -> Installation:
         files=tuple(dflash["files"]),
         problems=tuple(problems),
         digest=answer["digest"],
+        changed_at=float(answer["changed_at"]) or None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from ddtui.tuning import said
 from ddtui.tuning.model import Evidence, NextAction, Status
 from ddtui.tuning.said import Said
@@ -59,6 +61,39 @@ def pending(survey: Survey, flag: str, unit: Said, process: Said) -> tuple[Statu
     if needs_reload(survey):
         return Status.RELOAD_PENDING, f"{words}; systemd has not loaded the unit's files yet", RELOAD
     return Status.RESTART_PENDING, f"{words}; it was started before that", RESTART
+
+
+def engine_moved(survey: Survey) -> str | None:
+    """Why the server does not run the SGLang that is installed now, in a sentence; None: nothing says so.
+
+    By the server's own version, and by the times of the source files: a package's folder is younger than a
+    first start anyway, which writes its compiled modules there.
+    """
+    engine, info, process = survey.engine.value, survey.server.value, survey.process.value
+    if engine is None or process is None:
+        return None
+    runs, installed = _release(info.version if info else None), _release(engine.version)
+    if runs and installed and runs != installed:
+        return f"the server runs SGLang {runs}, and {installed} is installed now"
+    if process.started_at is not None and (engine.changed_at or 0.0) > process.started_at:
+        return f"the SGLang in {engine.location} was changed after the server had started"
+    return None
+
+
+def drafter_moved(survey: Survey) -> str | None:
+    """Why the drafter's config is not the one that the server has read, in a sentence; None: it is."""
+    drafter, process = survey.drafter.value, survey.process.value
+    if drafter is None or process is None or process.started_at is None:
+        return None
+    if survey.changed_at.get(drafter.path, 0.0) > process.started_at:
+        return f"{drafter.path} was changed after the server had started"
+    return None
+
+
+def _release(version: str | None) -> str | None:
+    """A version without its local part, by which checkouts of one state differ; None: it says nothing."""
+    plain = re.split(r"[+_-]", version or "")[0]
+    return None if plain.startswith("0.0.0") else plain or None
 
 
 def settle(survey: Survey) -> str:

@@ -29,6 +29,7 @@ from ddtui.host.service import ServiceStatus
 from ddtui.sanitize import sanitize
 from ddtui.tuning import said
 from ddtui.tuning.context import Tuning
+from ddtui.tuning.file_times import STAT, drafter_files, engine_files, parse_stat, stat, unit_folders, watched
 from ddtui.tuning.measured import Measured
 from ddtui.tuning.model import Layer, Reading
 from ddtui.tuning.survey import Survey
@@ -38,7 +39,6 @@ T = TypeVar("T")
 PROBE_TIMEOUT = 30.0
 HTTP_TIMEOUT = 10.0
 GPU_TIMEOUT = 5.0
-STAT = ("stat", "-L", "-c", "%F|%s|%.9Y|%n", "--")
 FIRST_MINUTES = 600.0  # of a start's journal; the rest is read only if the server was not ready by then
 
 
@@ -92,7 +92,7 @@ class Missing(HostError):
 async def look(ctx: Tuning, previous: Survey) -> tuple[Survey, frozenset[Layer]]:
     """A cheap look: systemd's status and the times of the files; what must be read again by that."""
     status, stamps = await asyncio.gather(
-        services.read_status(ctx.host, ctx.service), stat(ctx, watched(ctx, previous))
+        services.read_status(ctx.host, ctx.service), stat(ctx, watched(previous))
     )
     return replace(previous, status=status, stamps=stamps), moved(previous, status, stamps)
 
@@ -111,7 +111,7 @@ def moved(previous: Survey, status: services.ServiceStatus, stamps: Mapping[str,
         again |= {Layer.UNIT, Layer.PROCESS}
     if previous.process.value is None:
         again.add(Layer.PROCESS)
-    if drafter is None or drafter.path in changed:
+    if drafter is None or changed & set(drafter_files(previous)):
         again.add(Layer.DRAFTER)
     if engine is None or changed & set(engine_files(engine)):
         again.add(Layer.ENGINE)
@@ -143,49 +143,6 @@ def follows(ctx: Tuning, survey: Survey, previous: Survey | None) -> frozenset[L
     if previous is None or python_of(survey) != previous.python:
         again.add(Layer.ENGINE)
     return frozenset(again)
-
-
-def watched(ctx: Tuning, survey: Survey) -> list[str]:
-    """The files and folders whose times tell that a layer must be read again."""
-    paths = [*(survey.unit.value.files if survey.unit.value else ()), *unit_folders(survey)]
-    if survey.drafter.value:
-        paths.append(survey.drafter.value.path)
-    if survey.engine.value and not (survey.unit.value and survey.unit.value.inside):
-        paths += engine_files(survey.engine.value)
-    return list(dict.fromkeys(path for path in paths if path.startswith("/")))
-
-
-def unit_folders(survey: Survey) -> list[str]:
-    """The folders where a new drop-in would appear."""
-    unit = survey.unit.value
-    if unit is None or unit.unit is None:
-        return []
-    folders = [f"{base}/{unit.unit}.d" for base in ("/etc/systemd/system", "/run/systemd/system")]
-    if unit.scope == "user" and unit.fragment:
-        folders = [f"{unit.fragment}.d"]
-    return folders
-
-
-def engine_files(engine: Installation) -> list[str]:
-    """The files of an installation that decide what was read in it."""
-    base = engine.location
-    return [base, f"{base}/version.py", f"{base}/srt/server_args.py", *engine.files, *engine.ddtree.files]
-
-
-async def stat(ctx: Tuning, paths: Sequence[str]) -> dict[str, float]:
-    """When each file was last changed, by the host's clock: path -> unix time; 0 if it is not there."""
-    if not paths:
-        return {}
-    return parse_stat(await ctx.host.run((*STAT, *paths)), paths)
-
-
-def parse_stat(done: Completed, paths: Sequence[str]) -> dict[str, float]:
-    found = dict.fromkeys(paths, 0.0)
-    for line in done.out.splitlines():
-        parts = line.split("|", 3)
-        if len(parts) == 4 and parts[3] in found:
-            found[parts[3]] = float(parts[2])
-    return found
 
 
 # unit and process
@@ -253,21 +210,26 @@ async def read_drafter(ctx: Tuning, survey: Survey) -> dict[str, Any]:
             algorithm = argument(survey, "--speculative-algorithm")
             what = f"{algorithm} with no draft model" if algorithm else "no speculative decoding"
             raise Missing(f"the flags name no drafter ({what}), nor does the profile")
-        if drafters.is_repo_id(name):
-            folder = await _in_cache(ctx, survey, name)
-        elif name.startswith("/"):
+        if name.startswith("/"):
             folder = name
         else:
             folder = f"{_folder(survey)}/{name}"
-        path = folder if folder.endswith(".json") else f"{folder.rstrip('/')}/config.json"
-        (place,) = _places(survey, [path])
-        (done,) = await ctx.host.batch([place.cat])
+            if drafters.is_repo_id(name):
+                folder = await _of_repo(ctx, survey, name, folder, stamps)
+        (place,) = _places(survey, [_config_of(folder)])
+        done, times = await ctx.host.batch([place.cat, place.stat])
         if not done.ok:
             raise Missing(f"the drafter's config cannot be read: {done.last_words}")
+        stamps[place.shown] = max(parse_stat(times, [place.path]).values())
         return drafters.parse(done.stdout, place.shown)
 
+    stamps: dict[str, float] = {}
     reading = await _layer(Layer.DRAFTER, act)
-    return {"drafter": reading, "drafter_path": name}
+    return {"drafter": reading, "drafter_path": name, "stamps": stamps}
+
+
+def _config_of(folder: str) -> str:
+    return folder if folder.endswith(".json") else f"{folder.rstrip('/')}/config.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +237,9 @@ class _Place:
     """A file as the service sees it, and where it is had."""
 
     shown: str  # a path on the host, or NAME:PATH inside the container
+    path: str  # where it is had
     cat: Command
+    stat: Command
 
 
 def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
@@ -286,9 +250,10 @@ def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
     for path in paths:
         here = path if mounts is None else containers.on_host(mounts, path)
         if here is not None:
-            found.append(_Place(here, Command(("cat", "--", here))))
+            found.append(_Place(here, here, Command(("cat", "--", here)), Command((*STAT, here))))
         elif container is not None:
-            found.append(_Place(f"{container.name}:{path}", container.exec(("cat", "--", path))))
+            commands = container.exec(("cat", "--", path)), container.exec((*STAT, path))
+            found.append(_Place(f"{container.name}:{path}", path, *commands))
         else:
             raise Missing(f"{path} is inside a container that cannot be looked into: {_closed(survey)}")
     return found
@@ -311,8 +276,11 @@ def _folder(survey: Survey) -> str:
     )
 
 
-async def _in_cache(ctx: Tuning, survey: Survey, repo: str) -> str:
-    """The snapshot of a repo in the service's Hugging Face cache. Raises Missing."""
+async def _of_repo(ctx: Tuning, survey: Survey, repo: str, here: str, stamps: dict[str, float]) -> str:
+    """A folder of that name in the service's own folder, else the repo's snapshot in its Hugging Face cache.
+
+    In the order of SGLang. The file that says which snapshot goes into `stamps`. Raises Missing.
+    """
     unit = survey.unit.value
     inside = unit.inside if unit else None
     given = inside["env"] if inside else unit.environment if unit else {}
@@ -321,10 +289,18 @@ async def _in_cache(ctx: Tuning, survey: Survey, repo: str) -> str:
     account = unit.user if unit and not inside else None
     home = env.get("HOME") or (f"/home/{account}" if account and account != "root" else "/root")
     folders = drafters.hf_cache_candidates(repo, env, home=home)
-    refs = [place.cat for place in _places(survey, [f"{folder}/refs/{revision}" for folder in folders])]
-    for folder, done in zip(folders, await ctx.host.batch(refs), strict=True):
-        if done.ok:
-            return f"{folder}/snapshots/{done.out.strip()}"
+    files = [_config_of(here), *(drafters.hf_ref(folder, revision) for folder in folders)]
+    try:
+        places = _places(survey, files)
+    except Missing:  # the cache may be mounted where the rest is out of reach
+        here, places = "", _places(survey, files[1:])
+    asked = [command for place in places for command in (place.cat, place.stat)]
+    done = await ctx.host.batch(asked)
+    for at, found in enumerate(folder for folder in (here, *folders) if folder):
+        cat, times = done[2 * at : 2 * at + 2]
+        if cat.ok:
+            stamps[places[at].shown] = max(parse_stat(times, [places[at].path]).values())
+            return here if found == here else f"{found}/snapshots/{cat.out.strip()}"
     if len(revision) == 40:  # a commit: its snapshot stands under its own name
         return f"{folders[0]}/snapshots/{revision}"
     looked = ", ".join(folders)

@@ -9,6 +9,7 @@ from ddtui.redact import environment
 from ddtui.store.model import Setting, Step
 from ddtui.tuning import said
 from ddtui.tuning.context import Tuning
+from ddtui.tuning.grounds import engine_moved
 from ddtui.tuning.model import Verdict
 from ddtui.tuning.survey import Survey
 
@@ -35,7 +36,7 @@ def setting_of(ctx: Tuning, survey: Survey) -> Setting | None:
     return Setting(
         knobs=knobs,
         flags=flags,
-        engine=f"{version} ({engine.location}, {engine.digest[:12]})" if engine else version,
+        engine=_engine(survey, version),
         drafter=drafter.path if drafter else "",
         target=said.by_process(survey, "--model-path").value or "",
         gpu=gpu_text(survey.gpus) if survey.gpus else "",
@@ -43,6 +44,17 @@ def setting_of(ctx: Tuning, survey: Survey) -> Setting | None:
         if unit
         else {},
     )
+
+
+def _engine(survey: Survey, version: str) -> str:
+    """The code that runs: what is measured while another is installed by now belongs to no step of that."""
+    engine, info = survey.engine.value, survey.server.value
+    if engine is None:
+        return version
+    if engine_moved(survey) is not None:
+        runs = (info.version if info else None) or version
+        return f"{runs} (as started, before {engine.location} was changed)"
+    return f"{version} ({engine.location}, {engine.digest[:12]})"
 
 
 def gpu_text(gpus: GpuReading) -> str:

@@ -13,6 +13,8 @@ from ddtui.tuning.grounds import (
     RESTART,
     START,
     clock,
+    drafter_moved,
+    engine_moved,
     name_of,
     needs_reload,
     not_running,
@@ -31,11 +33,12 @@ def judge(survey: Survey, profile: Profile) -> tuple[Verdict, ...]:
 
     `window.layers` (are its own sliding layers honoured?) and `window.flag` (does its flag limit it?)
     come first, then the knobs in their order, then `drop-in` if ddtui's own no longer rests on what it
-    was made from, and `service` if the running process differs from the unit in anything else.
+    was made from, `service` if the running process differs from the unit in anything else, and `files` if
+    engine or drafter on disk are not those that the server has loaded.
     """
     knobs = [knob for knob in profile.knobs if not (knob.flag and said.is_window(knob.flag))]
     windows = [v for v in (window.layers(survey, profile), window.flag(survey, profile)) if v]
-    others = [v for v in (_drop_in(survey), _service(survey, profile)) if v]
+    others = [v for v in (_drop_in(survey), _service(survey, profile), _files(survey)) if v]
     return (*windows, *(_knob(survey, knob) for knob in knobs), *others)
 
 
@@ -133,8 +136,15 @@ def _flag(survey: Survey, name: str, flag: str) -> Verdict:
     if (stopped := not_running(survey)) is not None:
         return verdict(Status.NOT_IN_FORCE, unit.value, stopped, None, START)
     if engine[0] is False and (unit.value is not None or process.value is None):
+        summary = f"the installed SGLang has no {flag}"
+        if process.value is None or (moved := engine_moved(survey)) is None:
+            return verdict(Status.NOT_IN_FORCE, unit.value, summary, None, open_unit(survey))
         return verdict(
-            Status.NOT_IN_FORCE, unit.value, f"the installed SGLang has no {flag}", None, open_unit(survey)
+            Status.CONFLICTING,
+            process.value,
+            f"{moved}: it has no {flag}, so the next start fails",
+            None,
+            open_unit(survey),
         )
     if (waiting := pending(survey, flag, unit, process)) is not None:
         status, summary, action = waiting
@@ -333,6 +343,40 @@ def _drop_in(survey: Survey) -> Verdict | None:
     line = Evidence(Layer.UNIT, unit.stale, said.where_of(unit), survey.unit.read_at)
     anew = NextAction("rebase", "make ddtui's drop-in anew from the unit as it is now")
     return Verdict("drop-in", "ddtui's drop-in", Status.CONFLICTING, None, unit.stale, (line,), None, (anew,))
+
+
+def _files(survey: Survey) -> Verdict | None:
+    """Whether the server has loaded the engine and the drafter's config that are on disk now."""
+    if not_running(survey) is not None:
+        return None
+    lines: list[Evidence] = []
+    engine, info, process = survey.engine.value, survey.server.value, survey.process.value
+    if (moved := engine_moved(survey)) is not None and engine is not None:
+        lines.append(Evidence(Layer.ENGINE, moved, engine.location, survey.engine.read_at))
+        if info is not None and info.version:
+            says = Evidence(
+                Layer.SERVER, f"version = {info.version}", "GET /server_info", survey.server.read_at
+            )
+            lines.append(says)
+    if (changed := drafter_moved(survey)) is not None and survey.drafter.value is not None:
+        lines.append(Evidence(Layer.DRAFTER, changed, survey.drafter.value.path, survey.drafter.read_at))
+    if not lines:
+        return None
+    if process is not None:
+        lines.append(
+            Evidence(Layer.PROCESS, "was started before", f"pid {process.pid}", survey.process.read_at)
+        )
+    summary = "; ".join(text for text in (moved, changed) if text)
+    return Verdict(
+        "files",
+        "engine and drafter on disk",
+        Status.RESTART_PENDING,
+        None,
+        summary,
+        tuple(lines),
+        None,
+        (RESTART,),
+    )
 
 
 def _service(survey: Survey, profile: Profile) -> Verdict | None:

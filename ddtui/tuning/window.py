@@ -14,8 +14,11 @@ from ddtui.engine.drafter import DrafterConfig, Family
 from ddtui.profile import Profile
 from ddtui.tuning import said
 from ddtui.tuning.grounds import (
+    RESTART,
     START,
     clock,
+    drafter_moved,
+    engine_moved,
     name_of,
     not_running,
     open_log,
@@ -92,14 +95,9 @@ def layers(survey: Survey, profile: Profile) -> Verdict | None:
             *_turn(survey, profile, str(wanted)),
             _burst(drafter),
         )
-    moved = _moved_since_start(survey)
+    moved = engine_moved(survey) or drafter_moved(survey)
     if moved is not None:
-        return verdict(
-            Status.RESTART_PENDING,
-            f"{moved} after the server was started",
-            None,
-            NextAction("restart", "restart"),
-        )
+        return verdict(Status.RESTART_PENDING, moved, None, RESTART)
     return verdict(
         Status.IN_FORCE,
         f"{name_of(survey)} honours it on {_count(drafter)}, not on the full ones; proof is code and config",
@@ -357,19 +355,6 @@ def _in_force_by_flag(survey: Survey, profile: Profile) -> str | None:
     """The window that the flag brings into force, if it does."""
     verdict = flag(survey, profile)
     return verdict.value if verdict and verdict.status is Status.IN_FORCE else None
-
-
-def _moved_since_start(survey: Survey) -> str | None:
-    """Which of the files that the server reads at its start has changed since, in words."""
-    process, drafter = survey.process.value, survey.drafter.value
-    if process is None or process.started_at is None:
-        return None
-    if drafter and survey.changed_at.get(drafter.path, 0.0) > process.started_at:
-        return f"{drafter.path} was changed"
-    engine = survey.engine.value
-    if engine and survey.changed_at.get(engine.location, 0.0) > process.started_at:
-        return f"the SGLang in {engine.location} was changed"
-    return None
 
 
 def _turn(survey: Survey, profile: Profile, value: str) -> list[NextAction]:

@@ -20,7 +20,7 @@ from tuning.surveys import (
     survey,
 )
 
-from ddtui.engine.installation import DDTree
+from ddtui.engine.installation import DDTree, Installation
 from ddtui.tuning import verdicts
 from ddtui.tuning.model import Layer, Op, Reading, Status, Turn, Verdict
 from ddtui.tuning.survey import Survey
@@ -39,6 +39,17 @@ def without_flag() -> Survey:
         log=captured_journal("start_dflash_nowindow"),
         server=captured_server("idle_server_info"),
         config=captured_drafter(),
+    )
+
+
+def with_engine(made: Survey, engine: Installation) -> Survey:
+    """The same with another SGLang, installed and running: the server names its version too."""
+    server = made.server.value
+    assert server is not None
+    return replace(
+        made,
+        engine=Reading(Layer.ENGINE, engine),
+        server=replace(made.server, value=replace(server, version=engine.version)),
     )
 
 
@@ -85,7 +96,7 @@ def test_0_5_11_with_the_flag_is_in_force_through_the_flag_and_the_layers_still_
 
 @pytest.mark.parametrize("version", ["0.5.11", "0.5.12", "0.5.13"])
 def test_before_0_5_14_sliding_layers_in_the_config_are_not_enforced(version: str) -> None:
-    found = judged(replace(without_flag(), engine=Reading(Layer.ENGINE, installation(version))))
+    found = judged(with_engine(without_flag(), installation(version)))
     assert found["window.layers"].status is Status.NOT_IN_FORCE
 
 
@@ -107,7 +118,7 @@ def test_the_flag_is_enforced_on_every_layer_where_the_runner_line_says_so(
 
 @pytest.mark.parametrize("version", ["0.5.14", "0.5.16", "0.5.23"])
 def test_from_0_5_14_valid_sliding_layers_are_enforced_by_code_and_config_alone(version: str) -> None:
-    found = judged(replace(without_flag(), engine=Reading(Layer.ENGINE, installation(version))))
+    found = judged(with_engine(without_flag(), installation(version)))
     assert found["window.layers"].status is Status.IN_FORCE
     assert "5 of 6" in found["window.layers"].summary
     assert found["window.flag"].status is Status.NOT_IN_FORCE
@@ -237,7 +248,7 @@ def test_an_engine_that_cannot_be_read_leaves_the_layers_unknown() -> None:
 
 
 def test_a_release_without_the_flag_says_so() -> None:
-    made = replace(without_flag(), engine=Reading(Layer.ENGINE, installation("0.5.10")))
+    made = with_engine(without_flag(), installation("0.5.10"))
     verdict = judged(made)["window.flag"]
     assert verdict.status is Status.NOT_IN_FORCE
     assert "no flag" in verdict.summary
@@ -245,11 +256,8 @@ def test_a_release_without_the_flag_says_so() -> None:
 
 
 def test_a_config_changed_after_the_start_is_not_the_one_that_runs() -> None:
-    made = replace(
-        without_flag(),
-        engine=Reading(Layer.ENGINE, installation("0.5.14")),
-        stamps={"/opt/models/drafter/config.json": 1500.0},
-    )
+    made = with_engine(without_flag(), installation("0.5.14"))
+    made = replace(made, stamps={"/opt/models/drafter/config.json": 1500.0})
     assert judged(made)["window.layers"].status is Status.RESTART_PENDING
 
 
@@ -306,3 +314,54 @@ def test_an_abbreviated_flag_is_read_as_sglang_reads_it() -> None:
         unit=survey(argv).unit,
     )
     assert judged(made)["window.flag"].status is Status.IN_FORCE
+
+
+def test_an_engine_that_was_replaced_under_the_server_waits_for_a_restart() -> None:
+    """0.5.14 is installed and would honour the layers; 0.5.11 runs on, and does not."""
+    made = replace(
+        survey(
+            BASE,
+            engine=installation("0.5.14"),
+            log=captured_journal("start_dflash_nowindow"),
+            server=captured_server("idle_server_info"),
+            config=captured_drafter(),
+        ),
+    )
+    found = judged(made)
+    assert found["window.layers"].status is Status.RESTART_PENDING
+    files = found["files"]
+    assert files.status is Status.RESTART_PENDING
+    assert files.summary == "the server runs SGLang 0.5.11, and 0.5.14 is installed now"
+    assert {line.layer for line in files.evidence} == {Layer.ENGINE, Layer.SERVER, Layer.PROCESS}
+    assert files.next[0].action == "restart"
+
+
+def test_a_checkout_that_was_edited_after_the_start_is_not_the_code_that_runs() -> None:
+    made = survey(BASE, engine=installation("0.5.14", changed_at=1500.0), config=captured_drafter())
+    assert judged(made)["window.layers"].status is Status.RESTART_PENDING
+    assert "was changed after the server had started" in judged(made)["files"].summary
+
+
+def test_a_first_start_writes_into_the_packages_folder_and_changes_no_source() -> None:
+    """The compiled modules of a package that was installed without them make its folder young."""
+    made = survey(BASE, engine=installation("0.5.14", changed_at=900.0), config=captured_drafter())
+    made = replace(made, stamps={"/opt/site/sglang": 1010.0})
+    assert judged(made)["window.layers"].status is Status.IN_FORCE
+    assert "files" not in judged(made)
+
+
+def test_builds_of_one_release_are_the_same_release() -> None:
+    made = survey(
+        BASE,
+        engine=replace(installation("0.5.14", changed_at=900.0), version="0.5.14+cu129"),
+        server=server_info({}, "0.5.14"),
+        config=captured_drafter(),
+    )
+    assert "files" not in judged(made)
+
+
+def test_a_flag_that_the_replaced_engine_has_lost_is_in_conflict_not_out_of_force() -> None:
+    argv = [*BASE, "--speculative-ddtree-budget", "8"]
+    made = survey(argv, engine=installation("0.5.14"), server=server_info({}, "0.5.11"))
+    budget = judged(made)["budget"]
+    assert budget.status is Status.CONFLICTING and "the next start fails" in budget.summary

@@ -37,6 +37,7 @@ async def python(call: Call) -> int:
             **guest_python(machine.files, ""),
             "DDTUI_GUEST_PYTHON": machine.program_path(call.argv[0]) or call.argv[0],
             "DDTUI_GUEST_PORTS": await machine.guest_ports(),
+            "DDTUI_GUEST_OLD": os.pathsep.join(str(folder) for folder in machine.files.mounts.values()),
             "TZ": "UTC",
         },
         start_new_session=True,

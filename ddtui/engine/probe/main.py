@@ -114,6 +114,7 @@ def probe(paths: Sequence[str], cwd: str | None) -> dict[str, Any]:
         algorithms=read_algorithms(package, flags.found),
         broken=package.broken,
         digest=package.digest(),
+        changed_at=package.changed_at(),
     )
     return answer
 

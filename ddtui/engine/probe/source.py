@@ -1,5 +1,5 @@
 """Source files of the package, and the values of constant expressions in them."""
-# ruff: noqa: PTH113, PTH118, PTH120
+# ruff: noqa: PTH110, PTH113, PTH116, PTH118, PTH120
 # os.path, not pathlib: this is timed, on another machine's old interpreter.
 
 from __future__ import annotations
@@ -287,6 +287,10 @@ class Package:
         for path in sorted(self.texts):
             total.update(path.encode("utf-8", "replace") + b"\0" + self.texts[path].encode("utf-8") + b"\0")
         return total.hexdigest()[:16]
+
+    def changed_at(self) -> float:
+        """When the newest of the files that were read was last changed, unix time."""
+        return max([os.stat(path).st_mtime for path in self.texts if os.path.exists(path)] or [0.0])
 
 
 def nodes_of(tree: ast.AST) -> list[Any]:
