@@ -52,18 +52,21 @@ class Request:
         )
 
     def commands(self) -> list[Command]:
-        made = [Command(("head", "-c", str(size), "--", path), sudo=self.sudo) for path, size in self.files]
+        made = []
+        if self.looked_at:  # before the files: what changes meanwhile has another time at the next look
+            made.append(Command(("stat", "-L", "-c", STAT, "--", *self.looked_at)))
+        made += [Command(("head", "-c", str(size), "--", path), sudo=self.sudo) for path, size in self.files]
         if self.folders:
             # a second folder that is never there: `ls` then heads each list with its folder's name
             made.append(Command(("ls", "-1A", "--", *self.folders, "/dev/null")))
-        if self.looked_at:
-            made.append(Command(("stat", "-L", "-c", STAT, "--", *self.looked_at)))
         return made + [Command(("readlink", "--", path)) for path in self.links]
 
     def read(self, done: Sequence[Completed]) -> Fetched:
         """The answers to `commands`, in their order."""
         fetched = Fetched()
         answers = iter(done)
+        if self.looked_at:
+            _looked_at(self.looked_at, next(answers).stdout, fetched)
         for path, size in self.files:
             one = next(answers)
             fetched.files[path] = one.stdout if one.ok and len(one.stdout) <= size else None
@@ -71,8 +74,6 @@ class Request:
                 fetched.denied.add(path)
         if self.folders:
             fetched.folders = _folders(self.folders, next(answers).stdout)
-        if self.looked_at:
-            _looked_at(self.looked_at, next(answers).stdout, fetched)
         for path in self.links:
             one = next(answers)
             target = one.stdout.removesuffix(b"\n").decode("utf-8", "surrogateescape") if one.ok else ""

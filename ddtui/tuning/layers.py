@@ -217,7 +217,7 @@ async def read_drafter(ctx: Tuning, survey: Survey) -> dict[str, Any]:
             if drafters.is_repo_id(name):
                 folder = await _of_repo(ctx, survey, name, folder, stamps)
         (place,) = _places(survey, [_config_of(folder)])
-        done, times = await ctx.host.batch([place.cat, place.stat])
+        times, done = await ctx.host.batch([place.stat, place.cat])  # a change in between is read again
         if not done.ok:
             raise Missing(f"the drafter's config cannot be read: {done.last_words}")
         stamps[place.shown] = max(parse_stat(times, [place.path]).values())
@@ -294,10 +294,10 @@ async def _of_repo(ctx: Tuning, survey: Survey, repo: str, here: str, stamps: di
         places = _places(survey, files)
     except Missing:  # the cache may be mounted where the rest is out of reach
         here, places = "", _places(survey, files[1:])
-    asked = [command for place in places for command in (place.cat, place.stat)]
+    asked = [command for place in places for command in (place.stat, place.cat)]
     done = await ctx.host.batch(asked)
     for at, found in enumerate(folder for folder in (here, *folders) if folder):
-        cat, times = done[2 * at : 2 * at + 2]
+        times, cat = done[2 * at : 2 * at + 2]
         if cat.ok:
             stamps[places[at].shown] = max(parse_stat(times, [places[at].path]).values())
             return here if found == here else f"{found}/snapshots/{cat.out.strip()}"

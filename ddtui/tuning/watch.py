@@ -24,6 +24,7 @@ from ddtui.tuning import change, doctor, layers, lock, place, steps, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.change import Pending
 from ddtui.tuning.context import Tuning
+from ddtui.tuning.file_times import unit_folders
 from ddtui.tuning.lock import LockState
 from ddtui.tuning.model import KnobRow, Layer, Verdict
 from ddtui.tuning.place import Place
@@ -132,7 +133,15 @@ class Watch:
 
     async def refresh(self, layer: Layer | None = None) -> None:
         """Survey now: all layers, or one."""
-        await self._guarded(lambda: self._survey(None if layer is None else frozenset({layer}), whole=True))
+
+        async def now() -> None:
+            async with self._surveying:
+                if layer is None:
+                    await self._survey()
+                else:
+                    await self._survey(self._state.survey, frozenset({layer}))
+
+        await self._guarded(now)
 
     # looking
 
@@ -161,17 +170,19 @@ class Watch:
             self._publish(link=self._ctx.host.link, problem=sanitize(str(error)))
 
     async def _one_look(self) -> None:
-        ctx, survey = self._ctx, self._state.survey
+        ctx = self._ctx
         if self._place is None:
             self._place = await place.find(ctx)
         if not self._rights_known:
             told = _told(ctx)
             self._publish(read_only=told or await doctor.rights(ctx))
             self._rights_known = True
-        if survey is None or survey.service is None:
-            await self._survey(None, whole=True)
-        else:
-            await self._glance(survey)
+        async with self._surveying:
+            survey = self._state.survey
+            if survey is None or survey.service is None:
+                await self._survey()
+            else:
+                await self._glance(survey)
         await asyncio.gather(self._read_lock(), self._read_loads(), self._read_gpus())
         if time.monotonic() - self._pending_at > PENDING_EVERY or self._state.pending is not None:
             self._pending_at = time.monotonic()
@@ -188,43 +199,49 @@ class Watch:
         if survey.server.value is None and looked.status is not None and looked.status.running:
             moved |= {Layer.SERVER}
         if moved:
-            if not self._working and self._worked == worked:
-                self._notice(survey, looked)
-            await self._survey(moved | {Layer.SERVER, Layer.MEASURED}, whole=False)
+            # by the times of before the reading: what changes meanwhile is read again at the next look
+            await self._survey(looked, moved | {Layer.SERVER, Layer.MEASURED}, worked)
         else:
             self._publish(survey=looked)
 
-    def _notice(self, before: Survey, after: Survey) -> None:
-        """Say what somebody else changed."""
-        if self._state.lock is not None and self._state.lock.ours:
-            return
+    def _notice(self, before: Survey, after: Survey, *, ours: bool) -> None:
+        """Say what somebody else changed. `ours`: ddtui itself is at work, on the unit alone."""
+        ours = ours or (self._state.lock is not None and self._state.lock.ours)
+        own = {*before.unit.value.files, *unit_folders(before)} if ours and before.unit.value else set()
         said = []
         for path, at in after.stamps.items():
             was = before.changed_at.get(path)
-            if was is not None and was != at:
+            if was is not None and was != at and path not in own:
                 said.append(f"{path} {'is gone' if at == 0 else 'is new' if was == 0 else 'was changed'}")
         old, new = before.status, after.status
-        if old and new and old.invocation_id != new.invocation_id:
+        if old and new and old.invocation_id != new.invocation_id and not ours:
             said.append("the service was started anew")
         if said:
             clock = time.strftime("%H:%M:%S")
             lines = tuple(f"{clock} {sanitize(text)}" for text in said)
             self._publish(notices=(*self._state.notices, *lines)[-NOTICES:])
 
-    async def _survey(self, only: frozenset[Layer] | None, *, whole: bool) -> None:
-        async with self._surveying:
-            previous = None if whole and only is None else self._state.survey
-            survey = await surveys.read(self._ctx, previous, only)
-            self._loads_at = 0.0
-            judged = verdicts.judge(survey, self._ctx.profile)
-            self._publish(
-                survey=survey,
-                verdicts=judged,
-                knobs=surveys.knob_rows(survey, self._ctx),
-                status=survey.status,
-                status_at=survey.at,
-                step=self._step(survey, judged),
-            )
+    async def _survey(
+        self, previous: Survey | None = None, only: frozenset[Layer] | None = None, worked: int | None = None
+    ) -> None:
+        """Read, judge and publish: all layers, or these anew. One at a time: whoever calls holds the lock.
+
+        `worked`: what `_worked` was when that began which led here.
+        """
+        worked = self._worked if worked is None else worked
+        before, survey = self._state.survey, await surveys.read(self._ctx, previous, only)
+        if before is not None:
+            self._notice(before, survey, ours=bool(self._working) or self._worked != worked)
+        self._loads_at = 0.0
+        judged = verdicts.judge(survey, self._ctx.profile)
+        self._publish(
+            survey=survey,
+            verdicts=judged,
+            knobs=surveys.knob_rows(survey, self._ctx),
+            status=survey.status,
+            status_at=survey.at,
+            step=self._step(survey, judged),
+        )
 
     def _step(self, survey: Survey, judged: tuple[Verdict, ...]) -> int | None:
         """The step in force: a setting counts once the server itself has answered for it."""

@@ -160,13 +160,13 @@ def test_what_a_tree_wants_comes_in_one_batch() -> None:
     wanted = Wanted(files={"/a", "/b"}, programs={"/p"}, folders={"/d", "/e"}, kinds={"/k"}, links={"/l"})
     request = fetch.Request.of(wanted)
     argvs = [c.argv for c in request.commands()]
-    assert [a[0] for a in argvs] == ["head", "head", "head", "ls", "stat", "readlink"]
+    assert [a[0] for a in argvs] == ["stat", "head", "head", "head", "ls", "readlink"]
     answers = [
+        done("5.250000000 regular file /a\n7.0 directory /k\n", 1),
         done("content"),
         done("", 1, "head: cannot open '/b' for reading: Permission denied"),
         done("#!/bin/sh"),
         done("/dev/null\n\n/d:\nx.conf\n/e:\ny:\n\n/e:\n", 2),
-        done("5.250000000 regular file /a\n7.0 directory /k\n", 1),
         done("../t\n"),
     ]
     got = request.read(answers)
