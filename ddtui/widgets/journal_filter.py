@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from re import _parser as sre  # type: ignore[attr-defined]
-from typing import Any
 
 from ddtui.widgets.journal_lines import LEVELS, Level
+from ddtui.widgets.journal_regex import Regex
 
 
 class FilterError(ValueError):
@@ -20,7 +19,7 @@ class Filter:
     """What lines to look for: all `words` (or the regular expression), of at least this level, or not."""
 
     words: tuple[str, ...] = ()
-    regex: re.Pattern[str] | None = None
+    regex: Regex | None = None
     not_words: tuple[str, ...] = ()
     level: Level = Level.DEBUG
     folded: bool = True  # case does not matter: no capital letter was typed
@@ -39,7 +38,7 @@ class Filter:
         return level >= self.level and self._found(text) is not self.inverse
 
     def _found(self, text: str) -> bool:
-        if self.regex is not None and self.regex.search(text[:REGEX_REACH]) is None:
+        if self.regex is not None and not self.regex.found(text):
             return False
         if self.words or self.not_words:
             hay = text.casefold() if self.folded else text
@@ -61,9 +60,7 @@ class Filter:
         if self.inverse:
             return
         if self.regex is not None:
-            for found in self.regex.finditer(text[:REGEX_REACH]):
-                if found.end() > found.start():
-                    yield found.span()
+            yield from self.regex.spans(text)
         hay = text.lower() if self.folded else text
         if len(hay) != len(text):  # lower() may grow a string: positions would be off
             return
@@ -74,11 +71,12 @@ class Filter:
                 start = hay.find(word, start + len(word))
 
 
-REGEX_REACH = 2000  # characters of a line that a regular expression looks at
+LONGEST_PATTERN = 200  # characters of a regular expression
+_REGEX = re.compile(r"/(?P<pattern>.+)/(?:\s+(?P<rest>.*))?")
 
 
 def parse_filter(text: str, level: Level = Level.DEBUG) -> Filter:
-    """A filter as it is typed: words that all must occur, `!word` that must not, `/regex/`, `>=warning`.
+    """A filter as it is typed: `/regex/`, words that all must occur, `!word` that must not, `>=warning`.
 
     `! ` or `!/` in front inverts it. Without capital letters it ignores case. Raises FilterError.
     """
@@ -86,8 +84,9 @@ def parse_filter(text: str, level: Level = Level.DEBUG) -> Filter:
     if text.startswith(("! ", "!/")):
         return replace(parse_filter(text[1:], level), inverse=True)
     folded = text == text.lower()
-    if len(text) >= 2 and text.startswith("/") and text.endswith("/"):
-        return Filter(regex=_compile(text[1:-1], folded), level=level, folded=folded)
+    regex = None
+    if written := _REGEX.fullmatch(text):
+        regex, text = _compile(written["pattern"], folded), written["rest"] or ""
     words: list[str] = []
     not_words: list[str] = []
     for word in text.split():
@@ -100,40 +99,15 @@ def parse_filter(text: str, level: Level = Level.DEBUG) -> Filter:
             not_words.append(word[1:].casefold() if folded else word[1:])
         else:
             words.append(word.casefold() if folded else word)
-    return Filter(tuple(words), None, tuple(not_words), level, folded)
+    return Filter(tuple(words), regex, tuple(not_words), level, folded)
 
 
-def _compile(pattern: str, folded: bool) -> re.Pattern[str]:
-    if len(pattern) > 200:
-        raise FilterError("the regular expression is too long (200 characters)")
+def _compile(pattern: str, folded: bool) -> Regex:
+    if len(pattern) > LONGEST_PATTERN:
+        raise FilterError(f"the regular expression is too long ({LONGEST_PATTERN} characters)")
     try:
-        tree = sre.parse(pattern)
-        compiled = re.compile(pattern, re.IGNORECASE if folded else 0)
+        return Regex(pattern, folded)
     except re.error as error:
         raise FilterError(f"/{pattern}/ is no regular expression: {error.msg}") from None
     except (RecursionError, OverflowError):
         raise FilterError("the regular expression is too deep") from None
-    if _explodes(tree, inside=False):
-        raise FilterError(f"/{pattern}/ repeats a repeat, which can hang: write it without (…+)+")
-    return compiled
-
-
-def _explodes(tree: Iterable[tuple[object, Any]], *, inside: bool) -> bool:
-    """Whether an unbounded repeat stands within another: the shape that takes exponential time."""
-    for op, argument in tree:
-        unbounded = False
-        parts: list[object] = [argument]
-        if str(op) in ("MAX_REPEAT", "MIN_REPEAT"):
-            most, repeated = argument[1], argument[2]
-            unbounded = str(most) == "MAXREPEAT" or int(most) > 20
-            if unbounded and inside:
-                return True
-            parts = [repeated]
-        while parts:
-            part = parts.pop()
-            if isinstance(part, sre.SubPattern):
-                if _explodes(part, inside=inside or unbounded):
-                    return True
-            elif isinstance(part, (list, tuple)):
-                parts.extend(part)
-    return False

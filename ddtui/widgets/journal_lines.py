@@ -21,6 +21,7 @@ LEVELS = {
     "warning": Level.WARNING,
     "error": Level.ERROR,
 }
+LEVEL_NAMES = ("debug", "info", "warning", "error")
 
 # SGLang writes "[time] message" without a level, so the words decide where syslog's priority does not
 _ERROR = re.compile(

@@ -23,7 +23,7 @@ from ddtui.messages import EarlierWanted, JournalChanged, MarkWanted
 from ddtui.widgets.decode_strip import DecodeStrip
 from ddtui.widgets.journal_file import save
 from ddtui.widgets.journal_filter import FilterError, parse_filter
-from ddtui.widgets.journal_lines import Level
+from ddtui.widgets.journal_lines import LEVELS
 from ddtui.widgets.journal_memory import JournalMemory
 from ddtui.widgets.journal_store import JournalStore, Pin
 from ddtui.widgets.journal_time import EXAMPLES, parse_time
@@ -31,14 +31,8 @@ from ddtui.widgets.journal_view import JournalView
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words
 
-LEVEL_ORDER = (Level.DEBUG, Level.INFO, Level.WARNING, Level.ERROR)
 PINNED_AT_ONCE = 10_000  # lines that are counted before the loop gets its turn again
-LEVEL_WORDS = {
-    Level.DEBUG: "all levels",
-    Level.INFO: "≥ info",
-    Level.WARNING: "≥ warning",
-    Level.ERROR: "errors",
-}
+LEVEL_WORDS = {"debug": "", "info": "≥ info", "warning": "≥ warning", "error": "errors"}
 
 
 class FilterInput(Input):
@@ -111,7 +105,6 @@ class JournalPane(Pane):
         self._seen = -1  # version of the memory that the filter is of
         self._aim: float | None = None  # a time whose lines are still being read
         self._answer: Callable[[str], str | None] | None = None
-        self._level = Level.INFO  # what ddtui itself asks of the server is logged, and less than that
 
     def compose(self) -> ComposeResult:
         yield DecodeStrip(self._store)
@@ -192,21 +185,26 @@ class JournalPane(Pane):
         self._seen = self._memory.version
 
     def _apply_filter(self) -> None:
-        word = self.query_one("#filter-word", Words)
         try:
-            wanted = parse_filter(self.query_one(FilterInput).value, self._level)
+            wanted = parse_filter(self.query_one(FilterInput).value, LEVELS[self._memory.level])
         except FilterError as error:
-            word.add_class("-bad")
-            word.show(Content(str(error)))
+            self._complain(str(error))
             return
-        word.remove_class("-bad")
+        self.query_one("#filter-word", Words).remove_class("-bad")
         if wanted != self.view.filter:
             self.view.set_filter(wanted)
         self._describe()
 
+    def _complain(self, fault: str) -> None:
+        word = self.query_one("#filter-word", Words)
+        word.add_class("-bad")
+        word.show(Content(fault))
+
     def action_level(self) -> None:
         """The next least level."""
-        self._level = LEVEL_ORDER[(LEVEL_ORDER.index(self._level) + 1) % len(LEVEL_ORDER)]
+        order = tuple(LEVEL_WORDS)
+        self._memory.use_level(order[(order.index(self._memory.level) + 1) % len(order)])
+        self._seen = self._memory.version
         self.set_class(bool(self.query_one(FilterInput).value), "-filtering")
         self._apply_filter()
 
@@ -229,18 +227,25 @@ class JournalPane(Pane):
             state = f"⏸ held, {view.waiting:,} waiting"
         else:
             state = f"↑ scrolled, {view.waiting:,} new below"
+        if view.selected_from is not None:
+            state = f"{len(view.selected_lines()):,} selected   {state}"
         if view.wrap:
             state += "  wrap"
+        elif view.scroll_x:
+            state = f"from column {int(view.scroll_x) + 1}   {state}"
         if self._store.reading:
             state = f"reading earlier lines…   {state}"
         elif self._store.whole and not view.scroll_y and not view.following:
             state = f"begin of the journal   {state}"
         self._show_pins()
-        if self._level > Level.DEBUG:
-            state = f"{LEVEL_WORDS[self._level]}   {state}"
+        if level := LEVEL_WORDS[self._memory.level]:
+            state = f"{level}   {state}"
         self.set_state(state)
         if not view.filter.searching:
             self.query_one("#filter-word", Words).show(Content(""))
+            return
+        if view.filter.regex is not None and view.filter.regex.gave_up:
+            self._complain("a line takes this expression too long: make it simpler")
             return
         at = view.position
         count = f"{len(view.matches):,}{'+' if view.scanning else ''} of {len(self._store):,}"
@@ -436,10 +441,18 @@ class JournalPane(Pane):
         self._describe()
 
     def action_copy(self) -> None:
-        text = self.view.line_under_cursor()
-        if text is not None:
-            self.app.copy_to_clipboard(text)
-            self.notify("line copied", timeout=2, markup=False)
+        lines = self.view.selected_lines()
+        if lines:
+            self.app.copy_to_clipboard("\n".join(lines))
+            what = "line copied" if len(lines) == 1 else f"{len(lines):,} lines copied"
+            self.notify(what, timeout=2, markup=False)
+        self.view.action_select_none()
+
+    def action_select(self) -> None:
+        if self.view.selected_from is None:
+            self.view.select()
+        else:
+            self.view.action_select_none()
 
     def action_left(self) -> None:
         self.view.scroll_relative(x=-16, animate=False)

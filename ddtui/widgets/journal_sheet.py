@@ -65,6 +65,7 @@ class JournalSheet(ScrollView):
         self.filter = Filter()
         self.matches: list[int] = []  # ascending; all lines when the filter is empty: not used then
         self.cursor: int | None = None
+        self.selected_from: int | None = None  # lines from here to the cursor are selected
         self.opened: set[int] = set()  # tracebacks that are shown with all their lines
         self._base = 0
         self._end = 0  # lines from here on have not been seen yet
@@ -91,6 +92,14 @@ class JournalSheet(ScrollView):
     def index_of(self, number: int) -> int:
         """The place of this line, or of the next one that is shown."""
         return bisect_left(self.matches, number) if self.narrowed else max(0, number - self._base)
+
+    @property
+    def selected(self) -> range:
+        """The line under the cursor, or those from `selected_from` to it."""
+        if self.cursor is None:
+            return range(0)
+        other = self.cursor if self.selected_from is None else self.selected_from
+        return range(min(self.cursor, other), max(self.cursor, other) + 1)
 
     # rows
 
@@ -156,7 +165,7 @@ class JournalSheet(ScrollView):
             return Strip.blank(width, self._ground)
         number = self.number_at(index)
         key = (number, scroll_x, width, part)
-        if number == self.cursor:
+        if number in self.selected:
             return self._line(number, scroll_x, width, part)
         strip = self._strips.get(key)
         if strip is None:
@@ -181,7 +190,7 @@ class JournalSheet(ScrollView):
         store = self.store
         level = Level(store.levels[number - store.base])
         style = self._look(LEVEL_CLASSES[level])
-        if number == self.cursor:
+        if number in self.selected:
             style += self._look("journal--cursor")
         base = self._ground + style
         text, shown, skipped, own = self._row(number, x, max(0, width - GUTTER), part)

@@ -76,7 +76,9 @@ class JournalStore:
         self._earlier = 0  # lines that were put before
         self._size = 0  # characters in all
         self._anchors: list[tuple[int, str]] = []
-        self._bar: str | None = None
+        self._bars: dict[
+            tuple[int | None, str], int
+        ] = {}  # those that move now: one or several, side by side
         self._traces: dict[int | None, _Trace] = {}  # by process
 
     @property
@@ -117,15 +119,16 @@ class JournalStore:
         if not text.isprintable():
             text, spans = sanitize(text), ()
         text = _short(text)
-        label = bar_label(text)
-        if label is not None and label == self._bar and self.texts:
-            self._size += len(text) - len(self.texts[-1])
-            self.texts[-1] = text
-            self.times[-1] = line.at
-            self._touch(self.end - 1)
-            return
-        self._bar = label
         number = self.end
+        label = bar_label(text)
+        if label is None:
+            self._bars.clear()
+        elif (place := self._bars.setdefault((line.pid, label), number) - self.base) < len(self.texts):
+            self._size += len(text) - len(self.texts[place])
+            self.texts[place] = text
+            self.times[place] = line.at
+            self._touch(place + self.base)
+            return
         if begins_trace(text):
             self._traces[line.pid] = _Trace(number, text)
             self.folded[number] = []
@@ -184,6 +187,7 @@ class JournalStore:
         self.folded = {number: body for number, body in self.folded.items() if number >= base}
         self.bookmarks = [number for number in self.bookmarks if number >= base]
         self._traces = {pid: trace for pid, trace in self._traces.items() if trace.number >= base}
+        self._bars = {bar: number for bar, number in self._bars.items() if number >= base}
         self._earlier, self.whole = 0, False
 
     # earlier lines, from the host

@@ -35,6 +35,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         Binding("pagedown,ctrl+f", "page(1)", "page down", show=False),
         Binding("ctrl+u", "page(-0.5)", "half a page up", show=False),
         Binding("ctrl+d", "page(0.5)", "half a page down", show=False),
+        Binding("escape", "select_none", "select none", show=False),
     ]
 
     def __init__(self, store: JournalStore, *, id: str | None = None) -> None:
@@ -194,7 +195,10 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         self.post_message(JournalChanged())
 
     def follow(self) -> None:
-        """Go to the newest line and stay there."""
+        """Go to the newest line and stay there; while lines are selected, only go there."""
+        if self.selected_from is not None and self.count:
+            self.go_to(self.number_at(self.count - 1))
+            return
         self.following, self.paused = True, False
         self.cursor = None
         self._lay_out()
@@ -209,12 +213,10 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
 
     def go_to_top(self) -> None:
         """The oldest line; from there, those before it."""
-        if self.scroll_y == 0:
-            self.post_message(EarlierWanted())
-        self.paused = True
-        if self.following:
-            self._hold()
-        self._jump(0)
+        self._ask_earlier()
+        if self.count:
+            self.go_to(self.number_at(0))
+            self._jump(0)
 
     def _ask_earlier(self) -> None:
         """Scrolled past the top: the lines before are wanted."""
@@ -258,9 +260,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
             return self.cursor
         if not self.count:
             return None
-        row = int(self.scroll_y) + self.scrollable_content_region.height - 1
-        index = bisect_right(self._tops, row) - 1 if self.tall else row
-        return self.number_at(max(0, min(index, self.count - 1)))
+        return self.number_at(self._index_at(self._last_row))
 
     # filter
 
@@ -332,15 +332,90 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
     # moving
 
     def action_line(self, by: int) -> None:
+        """The cursor one line up or down; below the newest line the view follows again."""
+        if not self.count or (self.following and by > 0):
+            return
         if by < 0:
             self._ask_earlier()
-        self.scroll_relative(y=by, animate=False, immediate=True)
+        index = self._seen_cursor()
+        if index is None:  # it comes to where one looks
+            self._put_cursor(self._index_at(self._last_row if by < 0 else int(self.scroll_y)))
+            return
+        first, last = self._rows_of(index)
+        if (last > self._last_row) if by > 0 else (first < self.scroll_y):
+            self._scroll_rows(by)  # the rest of a line that is taller than the view
+        elif index + by == self.count:
+            self.follow()
+        elif index + by >= 0:
+            self._put_cursor(index + by)
+            first, last = self._rows_of(index + by)
+            lowest = last - self.scrollable_content_region.height + 1
+            if by > 0 and last > self._last_row:
+                self._scroll_rows(min(first, lowest) - self.scroll_y)
+            elif by < 0 and first < self.scroll_y:
+                self._scroll_rows(max(first, lowest) - self.scroll_y)
 
     def action_page(self, by: float) -> None:
         if by < 0:
             self._ask_earlier()
         page = max(1, self.scrollable_content_region.height - 1)
+        index = self._seen_cursor()
+        inside = 0 if index is None else self._row_of(index) - int(self.scroll_y)
         self.scroll_relative(y=int(by * page), animate=False, immediate=True)
+        if index is not None and not self.following:
+            self._put_cursor(self._index_at(int(self.scroll_y) + inside))
+
+    @property
+    def _last_row(self) -> int:
+        return int(self.scroll_y) + self.scrollable_content_region.height - 1
+
+    def _seen_cursor(self) -> int | None:
+        """The place of the cursor's line, if it is on the screen."""
+        if self.cursor is None or not self.count:
+            return None
+        index = self.index_of(self.cursor)
+        if index >= self.count or self.number_at(index) != self.cursor:
+            return None
+        first, last = self._rows_of(index)
+        return index if first <= self._last_row and last >= self.scroll_y else None
+
+    def _rows_of(self, index: int) -> tuple[int, int]:
+        """The first and the last row of a line."""
+        first = self._row_of(index)
+        return first, max(first, self._row_of(index + 1) - 1)
+
+    def _index_at(self, row: int) -> int:
+        """The place of the line that has this row."""
+        index = bisect_right(self._tops, row) - 1 if self.tall else row
+        return max(0, min(index, self.count - 1))
+
+    def _put_cursor(self, index: int) -> None:
+        self.cursor = self.number_at(index)
+        if self.following:
+            self._hold()
+        self.refresh()
+
+    def _scroll_rows(self, by: float) -> None:
+        self._moving = True
+        self._jump(self.scroll_y + by)
+        self._moving = False
+
+    def select(self) -> None:
+        """Select lines from the cursor on."""
+        number = self.here()
+        if number is not None:
+            self.selected_from = number
+            self._put_cursor(self.index_of(number))
+            self.post_message(JournalChanged())
+
+    def action_select_none(self) -> None:
+        self.selected_from = None
+        self.refresh()
+        self.post_message(JournalChanged())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape goes on to the screen where nothing is selected."""
+        return self.selected_from is not None if action == "select_none" else True
 
     def next_match(self, by: int) -> bool:
         """Move the cursor to the next (+1) or previous (-1) match; without a filter, to an error."""
@@ -385,10 +460,16 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         """A line whole, a traceback with all its lines."""
         return "\n".join((self.store.texts[number - self.store.base], *self.store.folded.get(number, ())))
 
-    def line_under_cursor(self) -> str | None:
-        """The text of the line under the cursor, else of the lowest one on the screen."""
+    def selected_lines(self) -> list[str]:
+        """The texts of the selected lines, else of the one under the cursor, else of the lowest one shown."""
         number = self.here()
-        return None if number is None or number < self.store.base else self.text_of(number)
+        if number is None or number < self.store.base:
+            return []
+        if self.selected_from is None:
+            return [self.text_of(number)]
+        first, last = max(self.selected.start, self.store.base), self.selected.stop
+        shown = range(self.index_of(first), self.index_of(last))
+        return [self.text_of(self.number_at(index)) for index in shown]
 
     def shown_numbers(self) -> list[int]:
         """The lines that can be scrolled to, oldest first."""
@@ -399,10 +480,6 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         if offset is None:
             return
         row = int(self.scroll_y) + offset.y
-        index = max(0, bisect_right(self._tops, row) - 1) if self.tall else row
-        if index < self.count:
-            self.cursor = self.number_at(index)
-            if self.following:
-                self.paused = True
-                self._hold()
-            self.refresh()
+        if self.count and row <= self._rows_of(self.count - 1)[1]:
+            self.paused = self.paused or self.following
+            self._put_cursor(self._index_at(row))

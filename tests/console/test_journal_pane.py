@@ -189,7 +189,10 @@ def test_saved_lines_are_redacted_and_nothing_is_written_over(tmp_path: Path) ->
 def test_the_filter_is_remembered_per_host_and_unit() -> None:
     JournalMemory.of("gpu1", "a.service").use("decode")
     assert JournalMemory.of("gpu1", "a.service").filter == "decode"
+    JournalMemory.of("gpu1", "a.service").use_level("error")
+    assert JournalMemory.of("gpu1", "a.service").level == "error"
     assert JournalMemory.of("gpu2", "a.service").filter == ""
+    assert JournalMemory.of("gpu2", "a.service").level == "info"
 
 
 def test_a_broken_file_of_memories_is_as_none() -> None:
@@ -256,7 +259,7 @@ async def test_a_jump_to_a_time_reads_back_to_it() -> None:
         store = desk.app.desk.store
         here = store.times[(pane.view.here() or 0) - store.base]
         await answer(desk, pane, "at", f"-{here - (NOW - 190):.0f}s")
-        await desk.until(lambda: pane.view.line_under_cursor() == "oldest 10")
+        await desk.until(lambda: pane.view.selected_lines() == ["oldest 10"])
 
 
 async def test_bookmarks_and_errors_are_gone_through() -> None:
@@ -265,14 +268,14 @@ async def test_bookmarks_and_errors_are_gone_through() -> None:
     texts[120] = "RuntimeError: two"
     async with console(session_with(lines(*texts))) as desk:
         pane = await opened(desk)
-        under = pane.view.line_under_cursor
+        under = pane.view.selected_lines
         for key, text in (("e", texts[20]), ("e", texts[120]), ("E", texts[20])):
             await desk.press(key)
-            await desk.until(lambda text=text: under() == text)  # type: ignore[misc]
+            await desk.until(lambda text=text: under() == [text])  # type: ignore[misc]
         await desk.press("B", "e")
-        await desk.until(lambda: under() == texts[120])
+        await desk.until(lambda: under() == [texts[120]])
         await desk.press("left_curly_bracket")
-        await desk.until(lambda: under() == texts[20])
+        await desk.until(lambda: under() == [texts[20]])
         assert desk.app.desk.store.bookmarks == [20]
 
 
@@ -336,6 +339,29 @@ async def test_the_filter_is_inverted_and_is_there_again_next_time() -> None:
                 await desk.press("exclamation_mark")
             await desk.until(lambda pane=pane: pane.view.matches == [0])  # type: ignore[misc]
             assert pane.query_one(FilterInput).value == "! t"
+
+
+async def test_an_expression_that_takes_too_long_is_given_up_and_that_is_said() -> None:
+    async with console(session_with(lines("a" * 3000, "aab"))) as desk:
+        pane = await opened(desk)
+        await desk.press("slash")
+        await desk.type("/(a|aa)+c/")
+        await desk.until(lambda: "make it simpler" in desk.text())
+        await desk.press("escape")
+        await desk.until(lambda: pane.view.has_focus and "simpler" not in desk.text())
+
+
+async def test_selected_lines_are_copied_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with console(session_with(lines(*(f"line {i}" for i in range(9))))) as desk:
+        copied: list[str] = []
+        monkeypatch.setattr(desk.app, "copy_to_clipboard", copied.append)
+        pane = await opened(desk)
+        await desk.press("k", "V", "k", "k")
+        await desk.until(lambda: "3 selected" in desk.text())
+        await desk.press("y")
+        assert copied == ["line 6\nline 7\nline 8"]
+        await desk.press("y")
+        assert copied[1:] == ["line 6"] and pane.view.selected_from is None
 
 
 async def test_a_traceback_is_opened_and_folded_again() -> None:

@@ -76,7 +76,7 @@ async def test_scrolling_up_holds_the_place_and_counts_what_waits() -> None:
     async with viewing() as (view, store, pilot):
         put(store, *(f"line {i}" for i in range(100)))
         await came(pilot, view)
-        view.action_line(-5)
+        view.action_page(-0.5)
         await pilot.pause()
         assert not view.following
         before = shown(view)
@@ -84,7 +84,7 @@ async def test_scrolling_up_holds_the_place_and_counts_what_waits() -> None:
         await came(pilot, view)
         assert shown(view) == before
         assert view.waiting == 30
-        view.action_line(1000)
+        view.action_page(1000)
         await pilot.pause()
         assert view.following and view.waiting == 0
         assert shown(view)[-1].endswith("more 29")
@@ -98,7 +98,7 @@ async def test_paused_by_hand_it_stays_held_even_at_the_end() -> None:
         put(store, "new")
         await came(pilot, view)
         assert view.paused and view.waiting == 1
-        view.action_line(1000)
+        view.action_page(1000)
         await pilot.pause()
         assert not view.following
         view.toggle_pause()
@@ -110,13 +110,73 @@ async def test_lines_that_are_dropped_above_do_not_move_what_is_read() -> None:
     async with viewing(limit=100) as (view, store, pilot):
         put(store, *(f"line {i}" for i in range(100)))
         await came(pilot, view)
-        view.action_line(-20)
+        view.action_page(-2)
         await pilot.pause()
         before = shown(view)
         put(store, *(f"line {i}" for i in range(100, 120)))
         await came(pilot, view)
         assert store.base > 0
         assert shown(view) == before
+
+
+async def test_the_cursor_goes_line_by_line_and_below_the_newest_it_follows_again() -> None:
+    async with viewing() as (view, store, pilot):
+        put(store, *(f"line {i}" for i in range(100)))
+        await came(pilot, view)
+        view.focus()
+        await pilot.press("k")  # where one looks
+        assert view.cursor == 99 and not view.following
+        put(store, "line 100")
+        await came(pilot, view)
+        await pilot.press("k", "up")
+        assert view.cursor == 97 and view.waiting == 1
+        await pilot.press("pageup")
+        assert view.cursor == 86 and any("line 86" in line for line in shown(view))
+        view.go_to_top()
+        await pilot.press("j", "down")
+        assert view.cursor == 2
+        for _ in range(12):
+            await pilot.press("j")
+        assert view.cursor == 14 and shown(view)[-1].endswith("line 14")
+        view.go_to(100)
+        await pilot.press("j")
+        assert view.following and view.cursor is None
+
+
+async def test_the_cursor_stays_on_a_line_that_is_taller_than_the_view_until_its_end_is_seen() -> None:
+    async with viewing() as (view, store, pilot):
+        put(store, "before", " ".join(f"word{i}" for i in range(150)), "after")
+        await came(pilot, view)
+        view.wrap = True
+        view.go_to(1)
+        view.focus()
+        await pilot.pause()
+        seen: list[str] = []
+        while view.cursor == 1:
+            seen += shown(view)
+            await pilot.press("j")
+        assert view.cursor == 2 and any("word149" in line for line in seen)
+        await pilot.press("k")
+        assert view.cursor == 1 and shown(view)[-1].endswith("word149")
+        while view.cursor == 1:
+            await pilot.press("k")
+        assert view.cursor == 0 and shown(view)[0].endswith("before")
+
+
+async def test_selected_lines_are_those_that_are_shown_from_the_anchor_to_the_cursor() -> None:
+    async with viewing() as (view, store, pilot):
+        put(store, *(f"{'odd' if i % 2 else 'even'} {i}" for i in range(50)))
+        await came(pilot, view)
+        view.focus()
+        view.set_filter(parse_filter("odd"))
+        view.go_to(31)
+        view.select()
+        await pilot.press("k", "k")
+        assert view.selected_lines() == ["odd 27", "odd 29", "odd 31"]
+        view.follow()
+        assert not view.following and view.selected_lines()[-1] == "odd 49"
+        await pilot.press("escape")
+        assert view.selected_lines() == ["odd 49"]
 
 
 async def test_a_filter_shows_only_matches_and_new_ones_as_they_come() -> None:
@@ -155,7 +215,7 @@ async def test_all_lines_with_matches_marked_and_walked() -> None:
         assert view.next_match(-1) and view.cursor == 3 and view.position == 1
         assert any("needle 3" in line for line in shown(view))
         assert view.next_match(-1) and view.cursor == 40
-        assert view.line_under_cursor() == "needle 40"
+        assert view.selected_lines() == ["needle 40"]
 
 
 async def test_without_a_filter_the_next_match_is_the_next_error() -> None:
@@ -163,7 +223,7 @@ async def test_without_a_filter_the_next_match_is_the_next_error() -> None:
         put(store, "fine", "ValueError: no", "fine")
         await came(pilot, view)
         assert view.next_match(1)
-        assert view.line_under_cursor() == "ValueError: no"
+        assert view.selected_lines() == ["ValueError: no"]
 
 
 async def test_wrapped_lines_show_all_of_the_text() -> None:
