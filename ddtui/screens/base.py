@@ -100,6 +100,7 @@ class ConsoleScreen(Screen[None]):
     PARTS: ClassVar[tuple[Where, ...]] = ()  # further places whose keys answer here
     KNOB_KEYS: ClassVar[bool] = False
     CHANGE_PANEL: ClassVar[bool] = True
+    ALLOW_IN_MAXIMIZED_VIEW = "StatusStrip, ChangePanel, KeyBar"
 
     change_hidden: reactive[bool] = reactive(False, init=False)
 
