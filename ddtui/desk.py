@@ -219,7 +219,7 @@ class Desk:
             try:
                 async with _closing(self.session.journal()) as lines:
                     async for batch in lines:
-                        self.store.append(batch)
+                        self.store.append(batch, self.now())
             except NotPermitted as error:
                 self.mark(f"the journal cannot be read: {said(error)}")
                 return

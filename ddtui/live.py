@@ -327,6 +327,7 @@ def journal_line(entry: JournalEntry) -> JournalLine:
                 _number(line.fields.get("accept_len")),
                 _count(line.fields.get("running_req")),
                 _count(line.fields.get("queue_req")),
+                whole=not (line.rank or "").startswith("DP"),
             )
     cursor = "" if entry.gap else entry.cursor
     return JournalLine(at, entry.text, entry.priority, decode, entry.gap, entry.spans, cursor, entry.pid)

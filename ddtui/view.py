@@ -144,6 +144,7 @@ class Decode:
     accept_length: float | None = None
     running: int | None = None
     queued: int | None = None
+    whole: bool = True  # it speaks for the whole server, not for one of several data-parallel ranks
 
 
 @dataclass(frozen=True, slots=True)

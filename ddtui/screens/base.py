@@ -118,7 +118,7 @@ class ConsoleScreen(Screen[None]):
         return cast(Console, self.app)
 
     def compose(self) -> ComposeResult:
-        yield StatusStrip(self.desk.now)
+        yield StatusStrip(self.desk.now, self.desk.store.decoding)
         yield from self.body()
         if self.CHANGE_PANEL:
             yield ChangePanel()

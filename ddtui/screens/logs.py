@@ -25,7 +25,7 @@ class LogsScreen(ConsoleScreen):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
-        self.journal = JournalPane(desk.store, memory=desk.memory, id="journal-full")
+        self.journal = JournalPane(desk.store, memory=desk.memory, now=desk.now, id="journal-full")
 
     def body(self) -> ComposeResult:
         yield self.journal
@@ -35,6 +35,7 @@ class LogsScreen(ConsoleScreen):
 
     def show_view(self, view: View) -> None:
         self.journal.set_title(f"Journal of {view.profile.service.unit}")
+        self.journal.show_link(view.connected)
 
     def actions_here(self) -> tuple[Action, ...]:
         return at(Where.JOURNAL)

@@ -40,7 +40,7 @@ class TuneScreen(PanedScreen):
     def __init__(self, desk: Desk) -> None:
         super().__init__(desk)
         self.drafter, self.service = DrafterPane(), ServicePane()
-        self.journal = JournalPane(desk.store, memory=desk.memory)
+        self.journal = JournalPane(desk.store, memory=desk.memory, now=desk.now)
         self.checks = ChecksPane(desk.now)
         self.charts = (ChartPane("rate"), ChartPane("accept"))
         self.upper = PaneRow(self.drafter, self.service, self.journal, id="upper")
@@ -72,7 +72,10 @@ class TuneScreen(PanedScreen):
         self.checks.show(view)
         for chart in self.charts:
             chart.show(view)
-        self.gpus.known = view.tune.gpus, view.tune.gpus_unknown
+        self.journal.show_link(view.connected)
+        self.gpus.known = (
+            (view.tune.gpus, view.tune.gpus_unknown) if view.connected else ((), "not known without the link")
+        )
 
     # panes
 

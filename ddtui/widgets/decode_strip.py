@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from textual.content import Content
 from textual.widget import Widget
@@ -11,7 +11,7 @@ from textual.widget import Widget
 from ddtui.view import Decode
 from ddtui.widgets.journal_store import JournalStore
 from ddtui.widgets.sparkline import sparkline
-from ddtui.words import number
+from ddtui.words import number, time_of_day
 
 SHORTEST, LONGEST = 4, 24  # cells of a curve
 
@@ -24,21 +24,31 @@ class DecodeStrip(Widget):
     DecodeStrip.-live { display: block; }
     """
 
-    def __init__(self, store: JournalStore) -> None:
+    def __init__(self, store: JournalStore, now: Callable[[], float]) -> None:
         super().__init__()
-        self._store = store
+        self._store, self._now = store, now
+        self._shown = Content()
+
+    def on_mount(self) -> None:
+        self.set_interval(2.0, self.sync)  # what was so is so no longer
 
     def sync(self) -> None:
         """Take in what is new."""
         self.set_class(bool(self._store.decodes), "-live")
-        self.refresh()
+        if self.screen.is_active and not self._shown.is_same(self._strip()):
+            self.refresh()
+
+    def _strip(self) -> Content:
+        now = self._store.decoding(self._now()) is not None
+        return strip(self._store.decodes, self.size.width, now=now)
 
     def render(self) -> Content:
-        return strip(self._store.decodes, self.size.width)
+        self._shown = self._strip()
+        return self._shown
 
 
-def strip(decodes: Sequence[Decode], width: int) -> Content:
-    """The strip in `width` cells; curves where there is room."""
+def strip(decodes: Sequence[Decode], width: int, *, now: bool = True) -> Content:
+    """The strip in `width` cells; curves where there is room. Not `now`: when it was so is said."""
     if not decodes:
         return Content("")
     newest = decodes[-1]
@@ -48,8 +58,10 @@ def strip(decodes: Sequence[Decode], width: int) -> Content:
         ("run", _count(newest.running), [d.running for d in decodes]),
         ("queue", _count(newest.queued), [d.queued for d in decodes]),
     ]
-    words = [Content.assemble((f"{label} ", "$muted"), (value, "bold")) for label, value, _ in parts]
-    spare = width - sum(word.cell_length for word in words) - 3 * (len(words) - 1)
+    look = "bold" if now else "$muted"
+    words = [Content.assemble((f"{label} ", "$muted"), (value, look)) for label, value, _ in parts]
+    since = Content("") if now else Content.styled(f"{time_of_day(newest.at)}   ", "$muted")
+    spare = width - since.cell_length - sum(word.cell_length for word in words) - 3 * (len(words) - 1)
     curves = len(parts) if spare >= len(parts) * (SHORTEST + 1) else 2  # the first two matter most
     curve = min(LONGEST, spare // curves - 1)
     shown: list[Content] = []
@@ -59,9 +71,9 @@ def strip(decodes: Sequence[Decode], width: int) -> Content:
             line = sparkline(known, curve, bottom=0.0 if place > 1 else None)[0]  # counts from zero
             if not any(values):
                 line = "⣀" * curve
-            word = Content.assemble(word, " ", (line, "$series-b"))
+            word = Content.assemble(word, " ", (line, "$series-b" if now else "$muted"))
         shown.append(word)
-    return Content("   ").join(shown).truncate(width, ellipsis=True)
+    return (since + Content("   ").join(shown)).truncate(width, ellipsis=True)
 
 
 def _number(value: float | None) -> str:

@@ -97,17 +97,24 @@ class JournalPane(Pane):
     """
 
     def __init__(
-        self, store: JournalStore, *, memory: JournalMemory | None = None, id: str = "journal"
+        self,
+        store: JournalStore,
+        *,
+        memory: JournalMemory | None = None,
+        now: Callable[[], float] = time.time,
+        id: str = "journal",
     ) -> None:
         super().__init__("Journal", id=id)
         self._store = store
         self._memory = memory or JournalMemory()
+        self._now = now
+        self._live = True
         self._seen = -1  # version of the memory that the filter is of
         self._aim: float | None = None  # a time whose lines are still being read
         self._answer: Callable[[str], str | None] | None = None
 
     def compose(self) -> ComposeResult:
-        yield DecodeStrip(self._store)
+        yield DecodeStrip(self._store, self._now)
         yield Words(id="pins")
         yield Static("no lines yet: they come as the service writes them", id="journal-empty", markup=False)
         yield JournalView(self._store)
@@ -127,6 +134,12 @@ class JournalPane(Pane):
     @property
     def view(self) -> JournalView:
         return self.query_one(JournalView)
+
+    def show_link(self, live: bool) -> None:
+        """Whether new lines can come."""
+        if live != self._live:
+            self._live = live
+            self._describe()
 
     def on_mount(self) -> None:
         known = {pin.text for pin in self._store.pins}
@@ -222,7 +235,7 @@ class JournalPane(Pane):
         view = self.view
         self.set_class(not len(self._store), "-empty")
         if view.following:
-            state = "▶ follow"
+            state = "▶ follow" if self._live else "no link: what was written meanwhile comes later"
         elif view.paused:
             state = f"⏸ held, {view.waiting:,} waiting"
         else:

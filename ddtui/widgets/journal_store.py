@@ -29,6 +29,7 @@ from ddtui.widgets.journal_lines import (
 LONGEST_TRACE = 2000  # lines of one traceback that are kept
 LONGEST_KEPT = 65_536  # characters of a line that are kept
 MEAN_KEPT = 1_000  # characters of a line on average, beyond which the oldest are dropped
+DECODE_FRESH = 10.0  # seconds in which a server that decodes has long written another line
 ANCHORS = 256  # one line in so many keeps its place in the host's journal
 
 
@@ -71,6 +72,7 @@ class JournalStore:
         self.bookmarks: list[int] = []
         self.pins: list[Pin] = []
         self.decodes: deque[Decode] = deque(maxlen=240)
+        self.decoded_at: float | None = None  # when the newest of these came, by the clock of this machine
         self.reading = False  # earlier lines are being read
         self.whole = False  # the host's journal has nothing before the oldest line
         self._earlier = 0  # lines that were put before
@@ -88,11 +90,14 @@ class JournalStore:
     def __len__(self) -> int:
         return len(self.texts)
 
-    def append(self, lines: Iterable[JournalLine]) -> None:
-        """Add lines, and drop the oldest tenth when there are too many."""
+    def append(self, lines: Iterable[JournalLine], now: float | None = None) -> None:
+        """Add lines that came just `now`, and drop the oldest tenth when there are too many."""
         fresh = self.end
         for line in lines:
             self._add(line)
+            if line.decode is not None:
+                self.decodes.append(line.decode)
+                self.decoded_at = now
         for pin in self.pins:
             pin.count += len(self.scan(pin.filter, range(fresh, self.end)))
         self.version += 1
@@ -140,8 +145,6 @@ class JournalStore:
         self.texts.append(text)
         self.times.append(line.at)
         self.levels.append(Level.MARK if line.mark else level_of(text, line.priority))
-        if line.decode is not None:
-            self.decodes.append(line.decode)
 
     def _goes_on(self, trace: _Trace, pid: int | None, text: str) -> bool:
         """Fold a line into its process's traceback, if it belongs there."""
@@ -243,6 +246,12 @@ class JournalStore:
     def number_at(self, at: float) -> int:
         """The first line of this time (unix) or later, the last one if there is none."""
         return min(self.base + bisect_left(self.times, at), max(self.base, self.end - 1))
+
+    def decoding(self, now: float) -> Decode | None:
+        """The newest `Decode batch` line, while it is young enough to tell what is so now."""
+        if not self.decodes or (self.decoded_at is not None and now - self.decoded_at > DECODE_FRESH):
+            return None
+        return self.decodes[-1]
 
     def toggle_bookmark(self, number: int) -> bool:
         """Set a bookmark at this line, or take it away. Gives whether it is there now."""

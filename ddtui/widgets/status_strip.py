@@ -10,8 +10,8 @@ from textual.widget import Widget
 
 from ddtui.host.base import Link, LinkState
 from ddtui.tuning.model import Phase, Progress
-from ddtui.view import View
-from ddtui.words import clock, duration
+from ddtui.view import Decode, View
+from ddtui.words import clock, duration, time_of_day
 
 LINK_LOOK: dict[LinkState, tuple[str, str]] = {
     LinkState.CONNECTED: ("●", "$success"),
@@ -32,24 +32,43 @@ class StatusStrip(Widget):
     StatusStrip.-production { background: $production 40%; }
     """
 
-    view: reactive[View | None] = reactive(None)
+    view: reactive[View | None] = reactive(None, repaint=False)
 
-    def __init__(self, now: Callable[[], float], *, id: str | None = None) -> None:
+    def __init__(
+        self, now: Callable[[], float], decoding: Callable[[float], Decode | None], *, id: str | None = None
+    ) -> None:
         super().__init__(id=id)
-        self._now = now
+        self._now, self._decoding = now, decoding
+        self._shown = Content()
 
     def on_mount(self) -> None:
-        self.set_interval(1.0, self.refresh)
+        self.set_interval(1.0, self._look)
+
+    def _look(self) -> None:
+        """Time goes on, or there is a new view: paint again only if that makes a difference."""
+        if self.screen in self.app.screen_stack and not self._shown.is_same(self._strip()):
+            self.refresh()
 
     def watch_view(self, view: View | None) -> None:
         self.set_class(view is not None and view.profile.production, "-production")
+        if self.is_mounted:
+            self._look()
+
+    def _strip(self) -> Content:
+        now = self._now()
+        return (
+            strip(self.view, self.size.width, now, self._decoding(now))
+            if self.view is not None
+            else Content("")
+        )
 
     def render(self) -> Content:
-        return strip(self.view, self.size.width, self._now()) if self.view is not None else Content("")
+        self._shown = self._strip()
+        return self._shown
 
 
-def strip(view: View, width: int, now: float) -> Content:
-    """The strip for this width."""
+def strip(view: View, width: int, now: float, decoding: Decode | None = None) -> Content:
+    """The strip for this width. `decoding`: what the journal says of the load right now."""
     tune = view.tune
     left: list[tuple[int, Content]] = [(9, Content.styled("ddtui", "bold $primary"))]
     left.append((0, link(tune.link, view.profile.name, now)))
@@ -59,9 +78,15 @@ def strip(view: View, width: int, now: float) -> Content:
     left.append((5, Content.styled(service.unit or view.profile.service.unit, "$foreground")))
     if service.active is not None:
         colour = {"active": "$success", "failed": "$error"}.get(service.active, "$warning")
+        if not view.connected:
+            colour = "$muted"
         word = service.active if service.sub in ("", "running", service.active) else service.sub
         state = Content.styled(word, colour)
-        if service.since is not None and service.active in ("active", "failed"):
+        if not view.connected:
+            state += Content.styled(
+                f" at {time_of_day(service.read_at)}" if service.read_at else "", "$muted"
+            )
+        elif service.since is not None and service.active in ("active", "failed"):
             state += Content.styled(f" {duration(now - service.since)}", "$muted")
         left.append((1, state))
     if service.pid:
@@ -72,9 +97,12 @@ def strip(view: View, width: int, now: float) -> Content:
         left.append((4, Content(tune.server.algorithm)))
     if tune.step is not None:
         left.append((3, Content.styled(f"step {tune.step}", "bold")))
-    if tune.server.running is not None:
-        queued = f" +{tune.server.queued} queued" if tune.server.queued else ""
-        left.append((8, Content.styled(f"{tune.server.running} running{queued}", "$muted")))
+    running, waiting = tune.server.running, tune.server.queued
+    if running is not None and decoding is not None and decoding.whole and decoding.running is not None:
+        running, waiting = decoding.running, decoding.queued  # as the journal pane has it, and newer
+    if running is not None and view.connected:
+        queued = f" +{waiting} queued" if waiting else ""
+        left.append((8, Content.styled(f"{running} running{queued}", "$muted")))
     for other in tune.others:
         left.append((2, Content.styled(other, "$warning")))
     right = [*activity(view), *badges(view)]

@@ -5,8 +5,11 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
+from ddtui.session import JournalLine
 from ddtui.view import Decode
 from ddtui.widgets.decode_strip import strip
+from ddtui.widgets.journal_store import JournalStore
+from ddtui.words import time_of_day
 
 DECODES = [Decode(float(i), 100.0 + i, 4.0 + i / 10, i % 4, 0) for i in range(60)]
 
@@ -32,3 +35,16 @@ def test_the_strip_fits_its_width(width: int) -> None:
 
 def test_what_the_server_does_not_say_is_a_dash() -> None:
     assert strip([Decode(0.0, None, None, None, None)], 30).plain.startswith("tok/s –   accept –   run –")
+
+
+def test_what_was_so_a_while_ago_says_when() -> None:
+    assert strip(DECODES, 150, now=False).plain.startswith(f"{time_of_day(59.0)}   tok/s 159")
+    assert cell_len(strip(DECODES, 40, now=False).plain) <= 40
+
+
+def test_a_decode_line_tells_of_now_for_ten_seconds() -> None:
+    store = JournalStore()
+    assert store.decoding(100.0) is None
+    store.append([JournalLine(50.0, "Decode batch", decode=DECODES[0])], now=100.0)
+    assert store.decoding(110.0) is DECODES[0]
+    assert store.decoding(110.1) is None

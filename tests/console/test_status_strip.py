@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 from console.fakes import NOW, make_profile, make_view
 
+from ddtui.host.base import Link, LinkState
 from ddtui.tuning.model import Phase, Progress
-from ddtui.view import ChangeView, View
+from ddtui.view import ChangeView, Decode, View
 from ddtui.widgets.status_strip import strip
+from ddtui.words import time_of_day
 
 
 def shown(phase: Phase, fraction: float | None) -> str:
@@ -37,3 +39,20 @@ def test_a_change_that_is_over_has_an_outcome_and_no_share(phase: Phase, text: s
     line = shown(phase, 1.0)
     assert text in line
     assert "%" not in line and "↻" not in line
+
+
+def test_the_load_is_the_one_that_the_journal_shows_while_that_is_younger() -> None:
+    view = View(make_profile(), make_view())
+    assert "3 running" in strip(view, 200, NOW).plain
+    assert "8 running +2 queued" in strip(view, 200, NOW, Decode(NOW, running=8, queued=2)).plain
+    assert "3 running" in strip(view, 200, NOW, Decode(NOW, running=8, whole=False)).plain
+
+
+def test_without_a_link_it_says_when_things_were_so_and_no_load() -> None:
+    lost = Link(LinkState.RETRYING, "root@ct200:22", since=NOW, retry_at=NOW + 3)
+    view = View(make_profile(), make_view(link=lost))
+    read_at = view.tune.service.read_at
+    assert read_at is not None
+    line = strip(view, 200, NOW + 600).plain
+    assert f"active at {time_of_day(read_at)}" in line
+    assert "running" not in line and " min" not in line
