@@ -32,7 +32,7 @@ class LayersDialog(Dialog[None]):
     DEFAULT_CSS = """
     LayersDialog {
         & > .box { width: 96%; height: 92%; padding: 0 1; }
-        Choices { height: 1fr; }
+        Choices { height: 1fr; text-wrap: nowrap; text-overflow: ellipsis; }
         #whole { height: auto; max-height: 6; border-top: solid $border-blurred; }
     }
     """
