@@ -40,7 +40,7 @@ class Needs(Flag):
     NO_CHANGE = auto()  # no change, roll back or restart is running, and no sweep
     NO_BURST = auto()
     TURNS = auto()  # a knob has been turned and not applied yet
-    BURST = auto()  # a burst or a sweep is running
+    WORK = auto()  # a burst, a sweep or a change is running
 
 
 class Danger(Enum):
@@ -168,9 +168,9 @@ ACTIONS: tuple[Action, ...] = (
         "burst",
         "X",
         "stop",
-        "Cancel the burst or the sweep that runs; what was measured is kept.",
+        "Stop the burst, the sweep or the change that runs; what was measured is kept.",
         Where.EVERYWHERE,
-        Needs.BURST,
+        Needs.WORK,
         footer=11,
         hide=True,
     ),
@@ -715,8 +715,8 @@ def why_not(
         return "a sweep is running; X stops it"
     if Needs.NO_BURST in needs and bursting:
         return "a burst is running; X stops it"
-    if Needs.BURST in needs and not bursting and not trying:
-        return "no burst is running"
+    if Needs.WORK in needs and not (bursting or trying or changing):
+        return "nothing is running that could be stopped"
     if Needs.TURNS in needs and not turned:
         return "no knob has been turned"
     return None

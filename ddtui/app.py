@@ -7,7 +7,7 @@ import gc
 import importlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,7 +28,7 @@ from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
 from ddtui.host.base import HostError
-from ddtui.messages import EarlierWanted, MarkWanted
+from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
 from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
@@ -333,6 +333,10 @@ class DdtuiApp(App[int]):
     def act(self, action: str) -> None:
         """Do a named action where the focus is, as its key would."""
         method = f"action_{BY_ID[action].call}" if action in BY_ID else ""
+    def on_earlier_stopped(self, event: EarlierStopped) -> None:
+        event.stop()
+        self._cancel("earlier")
+
         if action.startswith("knob-"):
             if self._may(action):
                 self.edit(action.removeprefix("knob-"))
@@ -361,7 +365,7 @@ class DdtuiApp(App[int]):
         self.spawn("edit", self.flows.edit(knob), exclusive=True)
 
     def refresh_layers(self) -> None:
-        self.spawn("refresh", self.desk.session.refresh(), exclusive=True)
+        self.spawn("refresh", self.flows.read_again(), exclusive=True)
 
     def _may(self, action: str) -> bool:
         screen = self.screen_stack[0]
@@ -381,19 +385,22 @@ class DdtuiApp(App[int]):
     def action_stop(self) -> None:
         if not self._may("stop"):
             return
-        if self.desk.view.trying:
-            self.spawn("plan", self._stop_trying(), exclusive=True)
-        else:
+        view = self.desk.view
+        if view.trying:
+            self.spawn("plan", self._stop(EXPERIMENT, self.trials.may_stop), exclusive=True)
+        elif view.burst is not None:
             self._cancel("burst")
 
-    async def _stop_trying(self) -> None:
-        if await self.trials.may_stop():
-            self._cancel(EXPERIMENT)
+    async def _stop(self, group: str, may_stop: Callable[[], Awaitable[bool]]) -> None:
+        if await may_stop():
+            self._cancel(group)
 
     def go(self, mode: str) -> None:
         if self._desk is not None and self._desk.attached and self._desk.view.tune.surveyed:
             self.switch_mode(mode)
 
+        else:
+            self.spawn("plan", self._stop("change", self.flows.may_stop), exclusive=True)
     def action_tune(self) -> None:
         self.go("tune")
 

@@ -32,7 +32,7 @@ from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import Op, Phase, Progress, Turn
 from ddtui.view import RUNNING, ChangeKind, ChangeView, TuneView, View, next_value
 from ddtui.widgets.journal_memory import JournalMemory
-from ddtui.widgets.journal_store import JournalStore
+from ddtui.widgets.journal_store import JournalStore, Reading
 
 if TYPE_CHECKING:
     from ddtui.tuning.experiments import ExperimentState
@@ -79,6 +79,7 @@ class Desk:
         simulated, read_only = profile.simulated, "the profile says so" if profile.read_only else None
         self.view = View(profile, TuneView(link, simulated=simulated, read_only=read_only))
         self._seen_notices = 0
+        self._earlier_took: float | None = None  # seconds that a reading of earlier lines took
         self.pair: tuple[int | None, int | None] = (None, None)  # ids of the steps that are compared, A and B
 
     @property
@@ -233,7 +234,8 @@ class Desk:
         store = self.store
         if store.reading or store.whole:
             return
-        store.reading = True
+        store.reading = reading = Reading(self.now(), self._earlier_took if until is None else None)
+        newest = store.times[0] if store.times else 0.0
         try:
             for _ in range(1 if until is None else EARLIER_READS):
                 before = store.oldest
@@ -249,12 +251,17 @@ class Desk:
                     store.whole = True
                     break
                 store.prepend(lines)
+                if until is not None and newest > until:
+                    reading.part = (newest - lines[0].at) / (newest - until)
                 if until is None or lines[0].at <= until:
                     break
         except Exception as error:
             self.tell("warning", "earlier lines", said(error))
+        else:
+            if until is None:
+                self._earlier_took = self.now() - reading.began
         finally:
-            store.reading = False
+            store.reading = None
             store.version += 1
 
     async def mark_by_hand(self, text: str) -> None:
@@ -276,7 +283,7 @@ class Desk:
 
     async def change(self, kind: ChangeKind, title: str, steps: AsyncIterator[Progress]) -> None:
         """Run a change to its end, showing where it is. Cancelling leaves it where it is, for `resume`."""
-        started = self.now()
+        started, stopped = self.now(), False
         self.mark(f"{kind} {title}".strip())
         turned = self.view.turns
         progress = Progress(Phase.PLANNED, "starting")
@@ -288,9 +295,9 @@ class Desk:
                         replace(self.view, change=ChangeView(kind, title, progress, started_at=started))
                     )
         except asyncio.CancelledError:
-            progress = replace(
-                progress, phase=Phase.FAILED, failure="stopped here; the change can be finished or undone"
-            )
+            stopped = True
+            after = "systemd goes on" if kind == "restart" else "the change can be finished or undone"
+            progress = replace(progress, phase=Phase.FAILED, failure=f"stopped here; {after}")
             raise
         except Exception as error:
             progress = replace(
@@ -305,7 +312,7 @@ class Desk:
             self.mark(f"{kind} {title}: {progress.phase}".replace("  ", " "))
             severity: Literal["information", "warning", "error"] = "information" if good else "error"
             text = progress.failure or progress.phase.value
-            self.tell(severity, f"{kind} {title}".strip(), text, alert=True)
+            self.tell(severity, f"{kind} {title}".strip(), text, alert=not stopped)
 
     async def burst(self, spec: BurstSpec) -> None:
         """Run a burst. Cancelling it stops the load and keeps what was measured."""

@@ -64,6 +64,10 @@ class MarkWanted(Message):
         self.text = text
 
 
+class EarlierStopped(Message):
+    """They are wanted no more."""
+
+
 class EarlierWanted(Message):
     """The journal's lines before the oldest one are wanted; back to a time (unix), if one is given."""
 

@@ -7,9 +7,12 @@ HistoryError, whose `str()` is one sentence.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -203,14 +206,36 @@ class Past:
 
         return await self._do(remove)
 
-    async def export(self, name: str, *, everywhere: bool = False, records: bool = False) -> Counter[str]:
+    async def export(
+        self, name: str, *, everywhere: bool = False, records: bool = False, tell: exchange.Tell
+    ) -> Counter[str]:
         """Write a new file; one that is there is left alone. Gives counts by kind."""
         host = None if everywhere else self.host
-        return await self._do(exchange.export_to, name, host=host, records=records)
+        return await self._until_cancelled(
+            tell, partial(exchange.export_to, self._history, name, host=host, records=records)
+        )
 
-    async def take_in(self, name: str) -> Counter[str]:
+    async def take_in(self, name: str, tell: exchange.Tell) -> Counter[str]:
         """Import an export, all or nothing. Gives counts by kind of what was new."""
-        return await self._do(exchange.import_from, name)
+        return await self._until_cancelled(tell, partial(exchange.import_from, self._history, name))
+
+    async def _until_cancelled(self, tell: exchange.Tell, act: Callable[..., T]) -> T:
+        """`act` in a thread, told how far it is; when this is cancelled, it stops at its next line."""
+        stopped = threading.Event()
+
+        def told(part: float | None) -> None:
+            if stopped.is_set():
+                raise HistoryError("stopped")
+            tell(part)
+
+        work = asyncio.create_task(asyncio.to_thread(act, tell=told))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            stopped.set()
+            with suppress(HistoryError):
+                await work  # nothing is left half
+            raise
 
     async def _do(self, act: Callable[..., T], *args: Any, **named: Any) -> T:
         return await asyncio.to_thread(act, self._history, *args, **named)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Protocol, TypeVar
 
 from ddtui.bench.model import BurstSpec
@@ -145,6 +146,26 @@ class Flows:
             self._change(
                 "undo", "the change that was cut", self._desk.session.resume(undo=True, ask_kill=self.kill)
             )
+
+    async def may_stop(self) -> bool:
+        """Whether to stop the change that runs."""
+        change = self._desk.view.change
+        if change is None:
+            return False
+        text = f"It has been running for {duration(self._desk.now() - change.started_at)}: "
+        text += f"{change.progress.text or change.progress.phase}.\n"
+        if change.kind == "restart":
+            text += "The restart itself goes on: systemd does it. ddtui only looks at it no more."
+        else:
+            text += "Files and server stay as they are now; whether to finish or to undo it is asked then."
+        dialog = Confirm("Stop the change?", text, yes="Stop it", no="Let it run", danger=True)
+        agreed: bool | None = await self._ask(dialog)
+        return bool(agreed)
+
+    async def read_again(self) -> None:
+        """Read every layer now."""
+        with suppress(Stopped):
+            await self._patience.wait("Reading every layer", self._desk.session.refresh())
 
     async def burst(self, contexts: Sequence[int] = ()) -> None:
         """Choose a burst and run it; `contexts` instead of the profile's, where something asks for them."""

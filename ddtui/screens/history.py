@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
@@ -23,6 +25,8 @@ from ddtui.past import KINDS, Kind, Past, Row, Sheet
 from ddtui.screens.ask_text import AskText, ExportDialog
 from ddtui.screens.dialogs import Confirm
 from ddtui.screens.paned import PanedScreen
+from ddtui.screens.waiting import Patience, Stopped
+from ddtui.store.exchange import Tell
 from ddtui.store.listing import BurstRow, NoteRow, StepRow, SweepRow
 from ddtui.store.model import HistoryError
 from ddtui.tuning.model import Op, Turn
@@ -126,6 +130,7 @@ class HistoryScreen(PanedScreen):
             id="history-list",
             tab="List",
         )
+        self._patience = Patience(lambda dialog: self.console.ask(dialog))
         self.sheet, self.advice = SheetPane(), AdvicePane()
         self.figures = FigurePane(id="history-figures")
         self.row = PaneRow(self.list, self.sheet, self.figures, self.advice, id="history-row")
@@ -292,12 +297,28 @@ class HistoryScreen(PanedScreen):
         wish = await self.console.ask(ExportDialog(str(Path.cwd() / name), past.host))
         if wish is not None:
             try:
-                counts = await past.export(wish.path, everywhere=wish.everywhere, records=wish.records)
+                counts = await self._waiting(
+                    "Exporting",
+                    lambda tell: past.export(
+                        wish.path, everywhere=wish.everywhere, records=wish.records, tell=tell
+                    ),
+                )
+            except Stopped:
+                return
             except HistoryError as error:
                 self.notify(said(error), title="export", severity="error", markup=False)
                 return
             words = ", ".join(f"{count} {kind.replace('_', ' ')}" for kind, count in counts.items())
             self.notify(f"{wish.path}: {words or 'nothing'}", title="exported", markup=False)
+
+    async def _waiting(self, what: str, act: Callable[[Tell], Awaitable[Counter[str]]]) -> Counter[str]:
+        """What it gives; with a bar, and a way out, once it takes a moment. Raises Stopped."""
+        done: list[float | None] = [None]
+
+        def tell(part: float | None) -> None:
+            done[0] = part
+
+        return await self._patience.wait(what, act(tell), lambda: done[0])
 
     def action_import(self) -> None:
         self.console.spawn("history-write", self._import, exclusive=True)
@@ -310,7 +331,9 @@ class HistoryScreen(PanedScreen):
         path = await self.console.ask(dialog)
         if path and past is not None:
             try:
-                counts = await past.take_in(path)
+                counts = await self._waiting("Importing", lambda tell: past.take_in(path, tell))
+            except Stopped:
+                return
             except HistoryError as error:
                 self.notify(said(error), title="import", severity="error", markup=False)
                 return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,6 +39,7 @@ class OutputCheck(Dialog[None]):
         super().__init__()
         self._check = check
         self._done = False
+        self._part, self._began = 0.0, time.monotonic()
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -48,11 +50,21 @@ class OutputCheck(Dialog[None]):
 
     def on_mount(self) -> None:
         self._tell("asking the server", 0.0)
+        self.set_interval(0.5, self._draw)
         self.run_worker(self._run(), exclusive=True, exit_on_error=False)
 
     def _tell(self, text: str, part: float) -> None:
-        self.query_one("#check-bar", Words).show(bar(max(20, self.size.width * 7 // 10), part))
+        self._part = part
         self.query_one("#check-words", Words).show(Content(text))
+        self._draw()
+
+    def _draw(self) -> None:
+        """The bar, with what is left by how fast it went so far."""
+        if self._done:
+            return
+        passed, words = time.monotonic() - self._began, self.query_one("#check-bar", Words)
+        left = passed / self._part * (1 - self._part) if self._part > 0.02 else None
+        words.show(bar(max(20, words.size.width), self._part, left, elapsed=passed))
 
     async def _run(self) -> None:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -32,9 +32,11 @@ class Waiting(Dialog[bool]):
 
     BINDINGS: ClassVar = [("escape", "stop", "stop")]
 
-    def __init__(self, what: str, usual: float | None, began: float) -> None:
+    def __init__(
+        self, what: str, usual: float | None, began: float, part: Callable[[], float | None] = lambda: None
+    ) -> None:
         super().__init__()
-        self._what, self._usual, self._began = what, usual, began
+        self._what, self._usual, self._began, self._part = what, usual, began, part
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -49,7 +51,9 @@ class Waiting(Dialog[bool]):
     def _draw(self) -> None:
         passed = time.monotonic() - self._began
         words = self.query_one("#how-far", Words)
-        words.show(how_far(max(20, words.size.width), passed, self._usual))
+        part, width = self._part(), max(20, words.size.width)
+        usual = passed / part if part else self._usual
+        words.show(how_far(width, passed, usual))
 
     def action_stop(self) -> None:
         self.dismiss(True)
@@ -73,10 +77,10 @@ class Patience:
     async def _asked(self, dialog: Waiting) -> bool | None:
         return await self._ask(dialog)
 
-    async def wait(self, what: str, work: Awaitable[T]) -> T:
+    async def wait(self, what: str, work: Awaitable[T], part: Callable[[], float | None] = lambda: None) -> T:
         """The result of the work. After a moment it is shown that it runs, and can be stopped.
 
-        Raises what the work raises, and Stopped.
+        `part`: how much of it is done, where that is known. Raises what the work raises, and Stopped.
         """
         began = time.monotonic()
         task = asyncio.ensure_future(work)
@@ -84,7 +88,7 @@ class Patience:
         try:
             await asyncio.wait({task}, timeout=SOON)
             if not task.done():
-                dialog = Waiting(what, self._took.get(what), began)
+                dialog = Waiting(what, self._took.get(what), began, part)
                 shown = asyncio.ensure_future(self._asked(dialog))
                 await asyncio.wait({task, shown}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():

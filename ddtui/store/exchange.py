@@ -8,10 +8,11 @@ another number keeps its number here, and everything imported for it follows.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -35,49 +36,71 @@ _TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 _JSON = frozenset(["record", "burst", "means", "sweep"])
 
 
-def export(history: History, file: TextIO, *, host: str | None = None, records: bool = False) -> Counter[str]:
+Tell = Callable[[float | None], None]  # which part of it is done, after each line; may raise to stop it
+
+
+def export(
+    history: History,
+    file: TextIO,
+    *,
+    host: str | None = None,
+    records: bool = False,
+    tell: Tell = lambda part: None,
+) -> Counter[str]:
     """Write everything, or all of one host. `records`: the bursts' raw records too. Gives counts by kind."""
     counts: Counter[str] = Counter()
     for line in _lines(history, host, records):
+        tell(None)
         counts[line["kind"]] += 1
         file.write(json.dumps(line, ensure_ascii=False, separators=(",", ":")) + "\n")
     counts.pop(KIND)
     return counts
 
 
-def export_to(history: History, name: str, *, host: str | None, records: bool) -> Counter[str]:
-    """`export` into a new file; one that is there is left alone. Raises HistoryError."""
+def export_to(
+    history: History, name: str, *, host: str | None, records: bool, tell: Tell = lambda part: None
+) -> Counter[str]:
+    """`export` into a new file; one that is there is left alone, none is left half. Raises HistoryError."""
     path = Path(name).expanduser()
     try:
         with open(path, "x", encoding="utf-8") as file:
-            return export(history, file, host=host, records=records)
+            try:
+                return export(history, file, host=host, records=records, tell=tell)
+            except BaseException:
+                path.unlink(missing_ok=True)
+                raise
     except FileExistsError:
         raise HistoryError(f"{path} exists already; name another file") from None
     except OSError as problem:
         raise HistoryError(f"{path}: cannot be written: {problem.strerror}") from None
 
 
-def import_from(history: History, name: str) -> Counter[str]:
+def import_from(history: History, name: str, *, tell: Tell = lambda part: None) -> Counter[str]:
     """`take_in` of a file. Raises HistoryError."""
     path = Path(name).expanduser()
     try:
         with open(path, encoding="utf-8") as file:
-            return take_in(history, file, str(path))
+            size = os.fstat(file.fileno()).st_size
+            return take_in(history, file, str(path), lambda done: tell(done / size if size else None))
     except (OSError, UnicodeDecodeError) as problem:
         why = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
         raise HistoryError(f"{path}: cannot be read: {why}") from None
 
 
-def take_in(history: History, file: TextIO, name: str) -> Counter[str]:
+def take_in(
+    history: History, file: TextIO, name: str, tell: Callable[[int], None] = lambda done: None
+) -> Counter[str]:
     """Import an export, all or nothing. Gives counts by kind of what was new. Raises HistoryError with the
-    line.
+    line. `tell`: how many bytes of it are done, after each line.
     """
     taking = _Taking(history)
-    number = 1
+    number, done = 1, 0
     raw: list[tuple[Path, str]] = []
     with history.writing() as db:
         try:
             for number, text in enumerate(file, 1):
+                done += len(text.encode())
+                tell(done)
                 line = json.loads(text)
                 if number == 1 and (line.get("kind"), line.get("version")) != (KIND, VERSION):
                     raise ValueError("it does not begin as an export of this ddtui's history does")

@@ -102,6 +102,8 @@ class Watch:
         finally:
             self._working -= 1
             self._worked += 1
+            self._pending_at = 0.0  # a change that was stopped here is cut
+            self._wake.set()
 
     @property
     def state(self) -> WatchState:

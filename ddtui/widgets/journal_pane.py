@@ -25,11 +25,12 @@ from ddtui.widgets.journal_file import save
 from ddtui.widgets.journal_filter import FilterError, parse_filter
 from ddtui.widgets.journal_lines import LEVELS
 from ddtui.widgets.journal_memory import JournalMemory
-from ddtui.widgets.journal_store import JournalStore, Pin
+from ddtui.widgets.journal_store import JournalStore, Pin, Reading
 from ddtui.widgets.journal_time import EXAMPLES, parse_time
 from ddtui.widgets.journal_view import JournalView
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words
+from ddtui.words import clock
 
 PINNED_AT_ONCE = 10_000  # lines that are counted before the loop gets its turn again
 LEVEL_WORDS = {"debug": "", "info": "≥ info", "warning": "≥ warning", "error": "errors"}
@@ -142,11 +143,16 @@ class JournalPane(Pane):
             self._describe()
 
     def on_mount(self) -> None:
+        self.set_interval(0.5, self._still_reading)
         known = {pin.text for pin in self._store.pins}
         for text in self._memory.pins:
             if text not in known:
                 self._pin(text)
         self._recall()
+
+    def _still_reading(self) -> None:
+        if self._store.reading is not None and self.screen.is_active:
+            self._describe()
 
     def _recall(self) -> None:
         """The filter that is remembered, or was set in the other view of the same journal."""
@@ -246,8 +252,8 @@ class JournalPane(Pane):
             state += "  wrap"
         elif view.scroll_x:
             state = f"from column {int(view.scroll_x) + 1}   {state}"
-        if self._store.reading:
-            state = f"reading earlier lines…   {state}"
+        if self._store.reading is not None:
+            state = f"{reading_words(self._store.reading, self._now())}   {state}"
         elif self._store.whole and not view.scroll_y and not view.following:
             state = f"begin of the journal   {state}"
         self._show_pins()
@@ -459,16 +465,29 @@ class JournalPane(Pane):
             self.app.copy_to_clipboard("\n".join(lines))
             what = "line copied" if len(lines) == 1 else f"{len(lines):,} lines copied"
             self.notify(what, timeout=2, markup=False)
-        self.view.action_select_none()
+        self.view.select_none()
 
     def action_select(self) -> None:
         if self.view.selected_from is None:
             self.view.select()
         else:
-            self.view.action_select_none()
+            self.view.select_none()
 
     def action_left(self) -> None:
         self.view.scroll_relative(x=-16, animate=False)
 
     def action_right(self) -> None:
         self.view.scroll_relative(x=16, animate=False)
+
+
+def reading_words(reading: Reading, now: float) -> str:
+    """How far the reading of earlier lines is: by the way back in time, else by how long it took before."""
+    words = "reading earlier lines"
+    passed = now - reading.began
+    if passed < 1:
+        return f"{words} …"
+    part = reading.part or (min(0.95, passed / reading.usual) if reading.usual else 0.0)
+    if not part:
+        return f"{words} {clock(passed)}   esc stops"
+    left = passed / part * (1 - part)
+    return f"{words} {'▓' * round(part * 10):░<10} {part:.0%}  eta {clock(left)}   esc stops"

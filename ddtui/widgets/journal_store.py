@@ -43,6 +43,15 @@ class Pin:
 
 
 @dataclass(slots=True)
+class Reading:
+    """Earlier lines that are being read from the host."""
+
+    began: float  # unix time, by the clock of this machine
+    usual: float | None = None  # seconds that it took the last time
+    part: float = 0.0  # of the way back to the time that is wanted
+
+
+@dataclass(slots=True)
 class _Trace:
     """A traceback that is being written: the line it is folded into."""
 
@@ -73,7 +82,7 @@ class JournalStore:
         self.pins: list[Pin] = []
         self.decodes: deque[Decode] = deque(maxlen=240)
         self.decoded_at: float | None = None  # when the newest of these came, by the clock of this machine
-        self.reading = False  # earlier lines are being read
+        self.reading: Reading | None = None  # of earlier lines
         self.whole = False  # the host's journal has nothing before the oldest line
         self._earlier = 0  # lines that were put before
         self._size = 0  # characters in all

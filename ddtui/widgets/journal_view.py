@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Size
 from textual.widget import Widget
 
-from ddtui.messages import EarlierWanted, JournalChanged
+from ddtui.messages import EarlierStopped, EarlierWanted, JournalChanged
 from ddtui.widgets.journal_draw import LONGEST
 from ddtui.widgets.journal_filter import Filter
 from ddtui.widgets.journal_lines import Level
@@ -35,7 +35,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         Binding("pagedown,ctrl+f", "page(1)", "page down", show=False),
         Binding("ctrl+u", "page(-0.5)", "half a page up", show=False),
         Binding("ctrl+d", "page(0.5)", "half a page down", show=False),
-        Binding("escape", "select_none", "select none", show=False),
+        Binding("escape", "give_up", "give up", show=False),
     ]
 
     def __init__(self, store: JournalStore, *, id: str | None = None) -> None:
@@ -408,14 +408,23 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
             self._put_cursor(self.index_of(number))
             self.post_message(JournalChanged())
 
-    def action_select_none(self) -> None:
+    def select_none(self) -> None:
         self.selected_from = None
         self.refresh()
         self.post_message(JournalChanged())
 
+    def action_give_up(self) -> None:
+        """Stop reading earlier lines, else select no lines any more."""
+        if self.store.reading is not None:
+            self.post_message(EarlierStopped())
+        else:
+            self.select_none()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Escape goes on to the screen where nothing is selected."""
-        return self.selected_from is not None if action == "select_none" else True
+        """Escape goes on to the screen where there is nothing to give up."""
+        return (
+            self.selected_from is not None or self.store.reading is not None if action == "give_up" else True
+        )
 
     def next_match(self, by: int) -> bool:
         """Move the cursor to the next (+1) or previous (-1) match; without a filter, to an error."""

@@ -53,7 +53,8 @@ def test_why_an_action_cannot_be_done_is_said_in_the_order_that_matters() -> Non
     assert why(CHANGE, changing=True) == "a change is running"
     assert why(CHANGE | Needs.TURNS, turned=False) == "no knob has been turned"
     assert why(Needs.NO_BURST, bursting=True) == "a burst is running; X stops it"
-    assert why(Needs.BURST) == "no burst is running"
+    assert why(Needs.WORK) == "nothing is running that could be stopped"
+    assert why(Needs.WORK, changing=True) is None
 
 
 def test_everywhere_is_part_of_every_place() -> None:
