@@ -14,10 +14,12 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from textual import events
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette, Provider
 from textual.driver import Driver
+from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
@@ -26,6 +28,7 @@ from ddtui import alerts, leaving, themes
 from ddtui.actions import BY_ID, Where
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
+from ddtui.colours import Colours, fit
 from ddtui.desk import Desk, Event, said
 from ddtui.host.base import HostError
 from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
@@ -35,6 +38,7 @@ from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.flows import Flows, OperatorAsker
 from ddtui.screens.palette import Actions
 from ddtui.screens.pick import Offer, PickScreen
+from ddtui.screens.too_small import TooSmall, fits
 from ddtui.screens.trials import EXPERIMENT, TrialFlows
 from ddtui.session import Session
 from ddtui.settings import Settings
@@ -73,9 +77,11 @@ class DdtuiApp(App[int]):
         now: Callable[[], float] = time.time,
         keymap: Mapping[str, str] | None = None,
         settings: Settings | None = None,
+        colours: Colours = Colours.ALL,
     ) -> None:
         self.settings = settings or Settings()
         super().__init__()
+        self.colours = colours
         self._open_session = open_session
         self._offers, self._load_profile = offers, load_profile
         self._find_offers = find_offers or (lambda: self._offers)
@@ -88,6 +94,7 @@ class DdtuiApp(App[int]):
         for theme in themes.THEMES:
             self.register_theme(theme)
         self.theme = self.settings.theme
+        fit(self, colours)
         keymap = {**self.settings.keys, **(keymap or {})}
         if keymap:
             self.set_keymap(checked(keymap))
@@ -127,7 +134,17 @@ class DdtuiApp(App[int]):
     def switch_mode(self, mode: str) -> AwaitMount:
         """To a screen of the host that is shown."""
         known = _mode(mode, self._desk.view.profile.name) if self._desk is not None else mode
-        return super().switch_mode(known if known in self._modes else mode)
+        switched = super().switch_mode(known if known in self._modes else mode)
+        self.call_later(lambda: self._cover(self.size))
+        return switched
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._cover(event.size)
+
+    def _cover(self, size: Size) -> None:
+        """Cover everything while the terminal is too small for it."""
+        if not fits(size) and not isinstance(self.screen, TooSmall):
+            self.push_screen(TooSmall())
 
     @property
     def desk(self) -> Desk:
@@ -324,6 +341,10 @@ class DdtuiApp(App[int]):
         event.stop()
         self.spawn("earlier", self.desk.load_earlier(event.until))
 
+    def on_earlier_stopped(self, event: EarlierStopped) -> None:
+        event.stop()
+        self._cancel("earlier")
+
     def on_mark_wanted(self, event: MarkWanted) -> None:
         event.stop()
         self.spawn("mark", self.desk.mark_by_hand(event.text))
@@ -333,10 +354,6 @@ class DdtuiApp(App[int]):
     def act(self, action: str) -> None:
         """Do a named action where the focus is, as its key would."""
         method = f"action_{BY_ID[action].call}" if action in BY_ID else ""
-    def on_earlier_stopped(self, event: EarlierStopped) -> None:
-        event.stop()
-        self._cancel("earlier")
-
         if action.startswith("knob-"):
             if self._may(action):
                 self.edit(action.removeprefix("knob-"))
@@ -390,6 +407,8 @@ class DdtuiApp(App[int]):
             self.spawn("plan", self._stop(EXPERIMENT, self.trials.may_stop), exclusive=True)
         elif view.burst is not None:
             self._cancel("burst")
+        else:
+            self.spawn("plan", self._stop("change", self.flows.may_stop), exclusive=True)
 
     async def _stop(self, group: str, may_stop: Callable[[], Awaitable[bool]]) -> None:
         if await may_stop():
@@ -399,8 +418,6 @@ class DdtuiApp(App[int]):
         if self._desk is not None and self._desk.attached and self._desk.view.tune.surveyed:
             self.switch_mode(mode)
 
-        else:
-            self.spawn("plan", self._stop("change", self.flows.may_stop), exclusive=True)
     def action_tune(self) -> None:
         self.go("tune")
 
@@ -448,7 +465,10 @@ class DdtuiApp(App[int]):
         self.push_screen(CommandPalette(id="--command-palette"))
 
     def action_theme(self) -> None:
-        self.search_themes()
+        if self.colours is Colours.NONE:
+            self.notify("there is no colour here, so that a theme makes no difference", markup=False)
+        else:
+            self.search_themes()
 
     def quick_ab(self) -> None:
         self.spawn("plan", self.trials.ab(), exclusive=True)

@@ -1,4 +1,4 @@
-"""ddtui's own themes, dark, light and of high contrast, and defaults for its variables under any other theme.
+"""ddtui's own themes (dark, light, high contrast, 16 colours), and its variables' defaults under any other.
 
 The only place with colours by number. Colour says state (good, warning, wrong), focus and series; the rest
 stays calm.
@@ -125,7 +125,48 @@ CONTRAST = Theme(
     },
 )
 
-THEMES = (DARK, LIGHT, CONTRAST)
+# The 16 colours that every terminal has, each exactly as Rich counts it, so that none becomes another one:
+# 0 black, 4 blue, 7 white and 8 to 15 the bright ones. ddtui/colours.py reads them where there is no colour.
+SIXTEEN = Theme(
+    name="ddtui-16",
+    primary="#55ffff",
+    secondary="#aaaaaa",
+    accent="#ff55ff",
+    foreground="#ffffff",
+    background="#000000",
+    surface="#000000",
+    panel="#000000",
+    success="#55ff55",
+    warning="#ffff55",
+    error="#ff5555",
+    dark=True,
+    variables={
+        "border": "#55ffff",
+        "border-blurred": "#555555",
+        "footer-key-foreground": "#55ffff",
+        "block-cursor-background": "#0000aa",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-text-style": "none",
+        "block-cursor-blurred-background": "#000000",
+        "block-cursor-blurred-foreground": "#ffffff",
+        "input-selection-background": "#0000aa",
+        "scrollbar": "#555555",
+        "scrollbar-hover": "#aaaaaa",
+        "scrollbar-active": "#55ffff",
+        "scrollbar-background": "#000000",
+        "scrollbar-background-hover": "#000000",
+        "scrollbar-background-active": "#000000",
+        "scrollbar-corner-color": "#000000",
+        "muted": "#aaaaaa",
+        "faint": "#555555",
+        "series-a": "#ffffff",
+        "series-b": "#55ffff",
+        "match": "#ffff55",
+        "production": "#ff5555",
+    },
+)
+
+THEMES = (DARK, LIGHT, CONTRAST, SIXTEEN)
 
 
 def names() -> list[str]:

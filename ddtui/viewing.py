@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
 from ddtui import layer_words
 from ddtui.engine.drafter import DrafterConfig
 from ddtui.host.base import Link
@@ -14,6 +17,23 @@ from ddtui.tuning.survey import Survey
 from ddtui.tuning.watch import WatchState
 from ddtui.view import DrafterView, Fact, FlagRow, LayerView, ServerView, ServiceView, TuneView
 from ddtui.words import duration
+
+T = TypeVar("T")
+
+
+class _Kept(Generic[T]):
+    """What was made of a survey last, kept while what it rests on is the same: most looks find it so."""
+
+    def __init__(self, rests_on: Callable[[Survey], tuple[object, ...]], make: Callable[[Survey], T]) -> None:
+        self._rests_on, self._make = rests_on, make
+        self._last: tuple[tuple[object, ...], T] | None = None
+
+    def __call__(self, survey: Survey) -> T:
+        now = self._rests_on(survey)
+        last = self._last
+        if last is None or any(one is not other for one, other in zip(last[0], now, strict=True)):
+            last = self._last = (now, self._make(survey))
+        return last[1]
 
 
 def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[str, ...] = ()) -> TuneView:
@@ -29,8 +49,8 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         server=server_view(state),
         knobs=state.knobs,
         verdicts=state.verdicts,
-        layers=layer_views(survey) if survey is not None else (),
-        known_flags=known_flags(survey) if survey is not None else (),
+        layers=_layer_views(survey) if survey is not None else (),
+        known_flags=_known_flags(survey) if survey is not None else (),
         step=state.step,
         read_only=read_only,
         simulated=state.simulated,
@@ -132,7 +152,7 @@ def service_view(state: WatchState) -> ServiceView:
         if unit is not None:
             warnings += [*unit.problems, *([unit.stale] if unit.stale else [])]
         problem = problem or survey.unit.problem
-        flags = flag_rows(survey)
+        flags = _flag_rows(survey)
         process = survey.process.value
     if status.load_state not in ("loaded", ""):
         problem = problem or f"systemd says {status.load_state}: {status.load_error or status.unit}"
@@ -185,21 +205,13 @@ def _shown(name: str, value: object) -> str | None:
     return sanitize(text) if text is not None else None
 
 
-_known: tuple[object, tuple[FlagRow, ...]] = (None, ())  # the last table's rows: it rarely changes
-
-
 def known_flags(survey: Survey) -> tuple[FlagRow, ...]:
     """Every flag that the installed engine takes, with its help."""
-    global _known
-    table = said.table(survey)
-    if _known[0] is not table:
-        rows = tuple(
-            FlagRow(sanitize(flag.name), None, None, help=sanitize(" ".join(flag.help.split())))
-            for flag in table
-            if flag.name.startswith("--") and not flag.deprecated
-        )
-        _known = (table, rows)
-    return _known[1]
+    return tuple(
+        FlagRow(sanitize(flag.name), None, None, help=sanitize(" ".join(flag.help.split())))
+        for flag in said.table(survey)
+        if flag.name.startswith("--") and not flag.deprecated
+    )
 
 
 def server_view(state: WatchState) -> ServerView:
@@ -220,3 +232,8 @@ def server_view(state: WatchState) -> ServerView:
         problem=survey.server.problem,
         read_at=state.loads_at,
     )
+
+
+_layer_views = _Kept(lambda survey: (*survey.readings, survey.service), layer_views)
+_flag_rows = _Kept(lambda survey: survey.readings, flag_rows)
+_known_flags = _Kept(lambda survey: (survey.engine,), known_flags)

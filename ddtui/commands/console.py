@@ -38,12 +38,15 @@ def run(args: argparse.Namespace) -> int:
                 return _plain(args, found.refresh)
             raise InputError(f"TERM={term} cannot draw the console; --plain gives one line of text per event")
     from ddtui.app import DdtuiApp
+    from ddtui.colours import Colours, by_terminfo, of_terminal
     from ddtui.session import open_session
 
     profile = args.load(args.profile) if args.profile else None
+    colours = Colours.ALL if served else of_terminal(os.environ, by_terminfo(os.environ.get("TERM", "")))
     app = DdtuiApp(
         profile,
         settings=found,
+        colours=colours,
         open_session=partial(open_session, read_only=args.read_only, refresh=found.refresh),
         offers=() if profile is not None else _offers(),
         find_offers=_offers,

@@ -177,14 +177,22 @@ def ages(layers: tuple[LayerView, ...], now: float) -> Content:
     known = sorted((now - one.read_at, one.name) for one in layers if one.read_at and not one.problem)
     groups: dict[str, list[str]] = {}
     for age, name in known:
-        groups.setdefault(duration(max(0.0, age)), []).append(name)
-    parts = [Content(f"{', '.join(names)} {age} ago") for age, names in groups.items()]
+        groups.setdefault(_ago(max(0.0, age)), []).append(name)
+    parts = [Content(f"{', '.join(names)} {ago}") for ago, names in groups.items()]
     parts += [
         Content.styled(f"✗ {one.name}: {one.problem}", "$warning")
         for one in layers
         if one.problem and one.name != Layer.MEASURED  # no burst yet is no failure
     ]
     return Content("; ").join(parts)
+
+
+def _ago(age: float) -> str:
+    """In steps, so that the line is not another one at every look."""
+    if age < 10:
+        return "just now"
+    step = 10 if age < 60 else 60
+    return f"{duration(age // step * step)} ago"
 
 
 def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:

@@ -22,6 +22,7 @@ class Pane(Vertical):
             border: round $border;
             border-title-color: $primary;
         }
+        &:focus-within:nocolor { border-title-style: bold reverse; }
         &.-bad { border-subtitle-color: $error; }
     }
     """

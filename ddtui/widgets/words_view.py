@@ -17,7 +17,7 @@ class Words(Static):
 
     def show(self, content: Content) -> None:
         before = self._shown
-        if content == before:
+        if content.is_same(before):  # == would not see that a colour has changed
             return
         self._shown = content
         lines = content.plain.split("\n")

@@ -12,6 +12,7 @@ from console.histories import PLAN, ended_sweep, make_past, running_sweep
 from console.test_snapshots import Steps, drawn
 from textual.pilot import Pilot
 
+from ddtui.colours import Colours
 from ddtui.screens.ab import ABDialog
 from ddtui.screens.tune import TuneScreen
 from ddtui.tuning.model import Op, Turn
@@ -88,12 +89,11 @@ def test_compare(snap_compare: SnapCompare, tmp_path: Path, size: tuple[int, int
     assert snap_compare(make_app(session), terminal_size=size, run_before=at("4", compared, then))
 
 
-def test_compare_without_colour(
-    snap_compare: SnapCompare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+def test_compare_without_colour(snap_compare: SnapCompare, tmp_path: Path) -> None:
     session = looking_back(tmp_path)
-    assert snap_compare(make_app(session), terminal_size=(160, 45), run_before=at("4", compared))
+    assert snap_compare(
+        make_app(session, colours=Colours.NONE), terminal_size=(160, 45), run_before=at("4", compared)
+    )
 
 
 @pytest.mark.parametrize("size", SIZES, ids=IDS)

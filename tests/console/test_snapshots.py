@@ -15,6 +15,7 @@ from console.harness import make_app, until
 from textual.pilot import Pilot
 
 from ddtui.bench.model import BurstState, Cell
+from ddtui.colours import Colours
 from ddtui.host.base import HostKey, HostKeyRefused, Link, LinkState
 from ddtui.screens.bursts import BurstsScreen
 from ddtui.screens.dialogs import Secret, Trust
@@ -117,10 +118,11 @@ def test_tune_in_light(snap_compare: SnapCompare) -> None:
     assert snap_compare(app, terminal_size=(160, 45), run_before=after(session))
 
 
-def test_tune_without_colour(snap_compare: SnapCompare, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
+def test_tune_without_colour(snap_compare: SnapCompare) -> None:
     session = busy()
-    assert snap_compare(make_app(session), terminal_size=(160, 45), run_before=after(session))
+    assert snap_compare(
+        make_app(session, colours=Colours.NONE), terminal_size=(160, 45), run_before=after(session)
+    )
 
 
 def test_tune_of_a_production_host(snap_compare: SnapCompare) -> None:
