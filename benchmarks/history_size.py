@@ -29,7 +29,6 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 STEPS, BURSTS, BAR = 1000, 20_000, 0.200
 HOST, UNIT = "gpu1", "sglang.service"
-CELL = {"concurrency": 1, "context": 1024, "workload": "code"}
 CELLS = tuple(Cell(c, context) for c in (1, 8, 32) for context in (1024, 8192))
 
 
@@ -77,9 +76,7 @@ def work(history: History) -> dict[str, Callable[[], Any]]:
         "search steps": lambda: history.steps(HOST, UNIT, search="budget=77", limit=200),
         "list 200 bursts": lambda: history.bursts(HOST, UNIT),
         "bursts of a step": lambda: history.bursts(HOST, UNIT, step=500),
-        "steps measured last": lambda: history.measured_steps(HOST, UNIT, limit=20),
         "points of two steps": lambda: history.points(HOST, UNIT, steps=[500, 900]),
-        "effects of a knob": lambda: history.effects(HOST, UNIT, "topk", CELL),
         "compare two steps": lambda: compare.compare(*(sides.of_step(history, s) for s in (one, two))),
         "report of 40 steps": lambda: collect(history, history.steps(HOST, UNIT, limit=40)),
         "baseline": lambda: runs.baseline(history, HOST, UNIT),

@@ -13,7 +13,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from ddtui.bench import compare, effect, experiment, kept, sides
@@ -28,6 +27,7 @@ from ddtui.store import exchange, listing, runs, series, sweeps
 from ddtui.store.history import History
 from ddtui.store.listing import BurstRow, ChangeRow, NoteRow, StepRow, SweepRow
 from ddtui.store.model import HistoryError, Note, Step
+from ddtui.words import plural
 
 T = TypeVar("T")
 Row = StepRow | BurstRow | ChangeRow | SweepRow | NoteRow
@@ -189,20 +189,14 @@ class Past:
         """A step with its bursts, or a burst, and the raw records. Says what was deleted."""
 
         def remove(history: History) -> str:
-            if isinstance(row, StepRow):
-                gone = history.bursts(row.host, row.unit, step=row.number, limit=10**6)
-                history.delete_step(row.id)
-                raw = [one.raw for one in gone]
-                said = f"step {row.number} with {len(gone)} bursts"
-            elif isinstance(row, BurstRow):
-                raw = [run.raw for run in runs.of_bursts(history, [row.id])]
-                history.delete_burst(row.id)
-                said = f"burst {row.id}"
-            else:
-                raise HistoryError("only steps and bursts can be deleted")
-            for path in {one for one in raw if one}:
-                Path(path).unlink(missing_ok=True)
-            return said
+            match row:
+                case StepRow():
+                    return f"step {row.number} with {plural(history.delete_step(row.id), 'burst')}"
+                case BurstRow():
+                    history.delete_burst(row.id)
+                    return f"burst {row.id}"
+                case _:
+                    raise HistoryError("only steps and bursts can be deleted")
 
         return await self._do(remove)
 

@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 
 from ddtui.commands.ask import confirm
 from ddtui.commands.compare import find_step
@@ -80,15 +79,11 @@ def _note(history: History, args: argparse.Namespace) -> int:
 
 def _delete(history: History, args: argparse.Namespace) -> int:
     step = find_step(history, args.delete, args)
-    bursts = history.bursts(step.host, step.unit, step=step.number, limit=100_000)
-    what = f"step {step.number} of {step.host} with {plural(len(bursts), 'burst')}"
+    what = f"step {step.number} of {step.host} with {plural(step.bursts, 'burst')}"
     if not args.yes and not wait(confirm(f"Delete {what} and their raw records for good?")):
         raise InputError(f"{what}: not deleted; say --yes where nobody can confirm")
-    history.delete_step(step.id)
-    for burst in bursts:
-        if burst.raw:
-            Path(burst.raw).unlink(missing_ok=True)
-    emit(args.json, "history-delete", {"step": step.number, "bursts": len(bursts)}, [f"deleted {what}"])
+    bursts = history.delete_step(step.id)
+    emit(args.json, "history-delete", {"step": step.number, "bursts": bursts}, [f"deleted {what}"])
     return 0
 
 

@@ -7,13 +7,13 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
 from ddtui import locations
 from ddtui.store import database
-from ddtui.store.model import Effect, HistoryError, Note, Setting, Start, Step, StoredBurst, StoredChange
+from ddtui.store.model import HistoryError, Note, Setting, Start, Step, StoredBurst, StoredChange
 
 
 class History:
@@ -107,17 +107,23 @@ class History:
         rows = self.read(STEPS + clause(where) + " ORDER BY s.at DESC, s.id DESC LIMIT ?", [*values, limit])
         return [step_of(row) for row in rows]
 
-    def delete_step(self, step_id: int) -> None:
-        """The step with its bursts, points, quality results and notes. Raw records are left to the caller."""
+    def delete_step(self, step_id: int) -> int:
+        """The step with its bursts, their raw records, points, quality results and notes.
+
+        Gives how many bursts it had.
+        """
         with self.writing() as db:
             row = db.execute("SELECT host, number FROM steps WHERE id = ?", (step_id,)).fetchone()
             if row is None:
                 raise HistoryError(f"there is no step with the id {step_id} in the history")
             key = (row["host"], row["number"])
+            gone = db.execute("SELECT raw FROM bursts WHERE host = ? AND step = ?", key).fetchall()
             db.execute("DELETE FROM bursts WHERE host = ? AND step = ?", key)
             db.execute("DELETE FROM quality WHERE host = ? AND step = ?", key)
             db.execute("DELETE FROM notes WHERE subject = 'step' AND of = ?", (str(step_id),))
             db.execute("DELETE FROM steps WHERE id = ?", (step_id,))
+        _remove_raw(gone)
+        return len(gone)
 
     # changes and starts
 
@@ -255,11 +261,14 @@ class History:
         return _burst_of(rows[0]) if rows else None
 
     def delete_burst(self, burst_id: str) -> None:
-        """The burst with its points and notes. The raw records are left to the caller."""
+        """The burst with its raw records, points and notes."""
         with self.writing() as db:
-            if not db.execute("DELETE FROM bursts WHERE id = ?", (burst_id,)).rowcount:
+            gone = db.execute("SELECT raw FROM bursts WHERE id = ?", (burst_id,)).fetchall()
+            if not gone:
                 raise HistoryError(f"there is no burst {burst_id!r} in the history")
+            db.execute("DELETE FROM bursts WHERE id = ?", (burst_id,))
             db.execute("DELETE FROM notes WHERE subject = 'burst' AND of = ?", (burst_id,))
+        _remove_raw(gone)
 
     def points(self, host: str, unit: str, *, steps: Sequence[int]) -> dict[int, list[Mapping[str, Any]]]:
         """By step number: its newest final point of every cell, as charts overlay and comparisons take
@@ -277,42 +286,6 @@ class History:
         for row in rows:
             found.setdefault(row["step"], []).append(json.loads(row["point"]))
         return found
-
-    def measured_steps(self, host: str, unit: str, *, limit: int = 2) -> list[int]:
-        """Numbers of the steps with points, the one that was measured last first."""
-        rows = self.read(
-            "SELECT s.step FROM bursts s JOIN hosts h ON h.id = s.host WHERE h.name = ? AND h.unit = ?"
-            " AND s.step IS NOT NULL AND EXISTS (SELECT 1 FROM points p WHERE p.burst = s.id)"
-            " GROUP BY s.step ORDER BY max(s.at) DESC LIMIT ?",
-            [host, unit, limit],
-        )
-        return [row["step"] for row in rows]
-
-    def effects(self, host: str, unit: str, knob: str, cell: Mapping[str, Any]) -> list[Effect]:
-        """What every value of this knob showed on this cell so far, by trusted points, best first."""
-        rows = self.read(
-            "SELECT k.value, group_concat(DISTINCT s.number) AS numbers, count(*) AS points,"
-            " avg(p.output_rate) AS output_rate, avg(p.accept_length) AS accept_length,"
-            " avg(p.step_ms) AS step_ms"
-            " FROM points p JOIN hosts h ON h.id = p.host"
-            " JOIN steps s ON s.host = p.host AND s.number = p.step JOIN knobs k ON k.step = s.id"
-            " WHERE h.name = ? AND h.unit = ? AND k.name = ? AND p.trusted"
-            " AND p.concurrency = ? AND p.context = ? AND p.workload = ?"
-            " GROUP BY k.value ORDER BY output_rate DESC",
-            [host, unit, knob, cell["concurrency"], cell["context"], cell["workload"]],
-        )
-        return [
-            Effect(
-                knob=knob,
-                value=row["value"],
-                steps=tuple(sorted(map(int, row["numbers"].split(",")))),
-                points=row["points"],
-                output_rate=row["output_rate"],
-                accept_length=row["accept_length"],
-                step_ms=row["step_ms"],
-            )
-            for row in rows
-        ]
 
     # quality, A/A runs, notes
 
@@ -451,6 +424,13 @@ def _burst_of(row: sqlite3.Row) -> StoredBurst:
         simulated=bool(row["simulated"]),
         note=row["note"],
     )
+
+
+def _remove_raw(gone: Sequence[sqlite3.Row]) -> None:
+    """The raw records of deleted bursts. What is left over if one cannot be removed is in nobody's way."""
+    for path in {row["raw"] for row in gone} - {""}:
+        with suppress(OSError):
+            Path(path).unlink(missing_ok=True)
 
 
 def _plain_setting(setting: Setting) -> dict[str, Any]:

@@ -111,19 +111,6 @@ class StoredBurst:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
-    """What one value of a knob showed so far, over all steps that had it."""
-
-    knob: str
-    value: str | None
-    steps: tuple[int, ...]
-    points: int
-    output_rate: float | None  # mean over the trusted points of that cell
-    accept_length: float | None
-    step_ms: float | None
-
-
-@dataclass(frozen=True, slots=True)
 class Note:
     id: int
     at: float

@@ -109,11 +109,14 @@ class TestSteps:
         ):
             assert [found.number for found in history.steps(search=words)] == numbers, words
 
-    def test_deleting_takes_all_that_hangs_on_it(self, history: History) -> None:
+    def test_deleting_takes_all_that_hangs_on_it(self, history: History, tmp_path: Path) -> None:
         one, two = history.step(HOST, UNIT, setting(8)), history.step(HOST, UNIT, setting(16))
-        history.save_burst(HOST, UNIT, burst("a", one.number, point()))
-        history.save_burst(HOST, UNIT, burst("b", two.number, point()))
-        history.delete_step(one.id)
+        gone, kept_records = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+        for name, step, raw in (("a", one, gone), ("b", two, kept_records), ("c", one, tmp_path / "lost")):
+            history.save_burst(HOST, UNIT, {**burst(name, step.number, point()), "raw": str(raw)})
+        gone.touch(), kept_records.touch()
+        assert history.delete_step(one.id) == 2
+        assert not gone.exists() and kept_records.exists()
         assert [step.number for step in history.steps()] == [2]
         assert [kept.id for kept in history.bursts()] == ["b"]
         assert history.points(HOST, UNIT, steps=[1, 2]).keys() == {2}
@@ -143,28 +146,12 @@ class TestBursts:
         history.save_burst(HOST, UNIT, burst("a", 1, point(final=False)))
         assert history.points(HOST, UNIT, steps=[1]) == {}
 
-    def test_the_last_two_measured_steps(self, history: History) -> None:
-        for name, step, at in (("a", 1, 10.0), ("b", 3, 20.0), ("c", 2, 30.0), ("d", 3, 40.0)):
-            history.save_burst(HOST, UNIT, burst(name, step, point(at=at), at=at))
-        history.save_burst(HOST, UNIT, burst("empty", 9, at=50.0))
-        assert history.measured_steps(HOST, UNIT) == [3, 2]
-
-    def test_effect_of_a_knob_counts_trusted_points_of_that_cell(self, history: History) -> None:
-        for budget in (8, 16):
-            history.step(HOST, UNIT, setting(budget))
-        history.save_burst(HOST, UNIT, burst("a", 1, point(rate=100.0, at=1), point(1, rate=9.0)))
-        history.save_burst(HOST, UNIT, burst("b", 1, point(rate=120.0, at=2)))
-        history.save_burst(HOST, UNIT, burst("c", 2, point(rate=200.0, at=3)))
-        history.save_burst(HOST, UNIT, burst("d", 2, point(rate=900.0, at=4, marks=["cache hits"])))
-        found = history.effects(HOST, UNIT, "budget", point()["cell"])
-        assert [(e.value, e.steps, e.points, e.output_rate) for e in found] == [
-            ("16", (2,), 1, 200.0),
-            ("8", (1,), 2, 110.0),
-        ]
-
-    def test_deleting_a_burst(self, history: History) -> None:
-        history.save_burst(HOST, UNIT, burst("a", 1, point()))
+    def test_deleting_a_burst(self, history: History, tmp_path: Path) -> None:
+        raw = tmp_path / "a.jsonl"
+        raw.touch()
+        history.save_burst(HOST, UNIT, {**burst("a", 1, point()), "raw": str(raw)})
         history.delete_burst("a")
+        assert not raw.exists()
         assert history.bursts() == [] and history.points(HOST, UNIT, steps=[1]) == {}
         with pytest.raises(HistoryError, match="no burst"):
             history.delete_burst("a")
