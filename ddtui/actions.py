@@ -516,6 +516,7 @@ ACTIONS: tuple[Action, ...] = (
         "Compare although the two are not comparable; what differs is said.",
         Where.COMPARE,
         footer=6,
+        hide=True,
     ),
     # history
     Action(

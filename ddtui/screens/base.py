@@ -173,17 +173,21 @@ class ConsoleScreen(Screen[None]):
             action = known[name]
             key = next((one for one in action.key_names if one in answering), answering[0])
             written = action.shown if key == action.key_names[0] and action.shown else written_key(key)
-            found.append((action, written, self.desk.why_not(action)))
+            found.append((action, written, self.why_not(action)))
         return found
 
     def on_action_chosen(self, event: ActionChosen) -> None:
         event.stop()
         self.console.act(event.action)
 
+    def why_not(self, action: Action) -> str | None:
+        """Why this action cannot be done here and now; None: it can."""
+        return self.desk.why_not(action)
+
     def may(self, action: str) -> bool:
         """Whether the action can be done now; says why not."""
         found = BY_ID.get(action) or next(a for a in self.knob_actions if a.id == action)
-        why = self.desk.why_not(found)
+        why = self.why_not(found)
         if why is not None:
             self.notify(why, title=found.label, severity="warning", timeout=4, markup=False)
         return why is None

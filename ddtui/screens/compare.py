@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from ddtui.actions import Where
+from ddtui.actions import Action, Where
 from ddtui.bench.compare import METRICS, CellComparison, Comparison, NotComparable
 from ddtui.bench.model import Cell
 from ddtui.bindings import bindings
@@ -312,11 +312,14 @@ class CompareScreen(PanedScreen):
         self.answer.turn(metric)
         self.heat.show(self.found, metric)
 
+    def why_not(self, action: Action) -> str | None:
+        if action.id == "knowingly" and (self.refusal is None or not _may(self.refusal)):
+            return "nothing is refused here that could be compared knowingly"
+        return super().why_not(action)
+
     def action_knowingly(self) -> None:
-        if self.refusal is not None and _may(self.refusal):
+        if self.may("knowingly"):
             self._put(*self.desk.pair, knowingly=True)
-        else:
-            self.notify("nothing forbids this comparison", timeout=3, markup=False)
 
     def action_all_hosts(self) -> None:
         self.everywhere = not self.everywhere

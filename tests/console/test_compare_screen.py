@@ -55,12 +55,14 @@ async def test_any_two_steps_are_picked_and_swapped(tmp_path: Path) -> None:
 
 async def test_another_gpu_is_refused_with_the_reason_and_compared_knowingly(tmp_path: Path) -> None:
     async with compare(tmp_path) as (desk, screen):
+        assert "knowingly" not in desk.text()  # nothing is refused yet
         await desk.press("o")  # the steps of all hosts
         await desk.until(lambda: len(screen.steps.view.rows) == 7)
         await desk.press("G", "enter")
         await desk.until(lambda: screen.refusal is not None)
         await desk.pilot.pause()
         assert "another GPU: 8 x NVIDIA B200, driver 580.95 and 8 x NVIDIA H200" in desk.text()
+        assert "Y knowingly" in desk.text()
         await desk.press("Y")
         await desk.until(lambda: screen.found is not None)
         await desk.pilot.pause()

@@ -114,7 +114,8 @@ class TestSteps:
         gone, kept_records = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
         for name, step, raw in (("a", one, gone), ("b", two, kept_records), ("c", one, tmp_path / "lost")):
             history.save_burst(HOST, UNIT, {**burst(name, step.number, point()), "raw": str(raw)})
-        gone.touch(), kept_records.touch()
+        gone.touch()
+        kept_records.touch()
         assert history.delete_step(one.id) == 2
         assert not gone.exists() and kept_records.exists()
         assert [step.number for step in history.steps()] == [2]
