@@ -31,6 +31,7 @@ from ddtui.bindings import bindings, checked
 from ddtui.colours import Colours, fit
 from ddtui.desk import Desk, Event, said
 from ddtui.host.base import HostError
+from ddtui.inert import Inert
 from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
 from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
@@ -81,6 +82,7 @@ class DdtuiApp(App[int]):
     ) -> None:
         self.settings = settings or Settings()
         super().__init__()
+        self._filters.append(Inert())
         self.colours = colours
         self._open_session = open_session
         self._offers, self._load_profile = offers, load_profile

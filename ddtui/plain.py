@@ -15,6 +15,7 @@ from ddtui.bench.model import Burst
 from ddtui.desk import AGAIN, Desk, Event, points_in_words, said
 from ddtui.host.base import Asker, HostError, Link, NotPermitted
 from ddtui.profile import Profile
+from ddtui.sanitize import sanitize
 from ddtui.session import JournalLine, Session
 from ddtui.tuning.model import KnobRow, Verdict
 from ddtui.view import RUNNING, View
@@ -32,7 +33,7 @@ class Line:
     text: str
 
     def at(self, when: float) -> str:
-        flat = " ".join(self.text.split())
+        flat = sanitize(" ".join(self.text.split()))
         return f"{time.strftime('%H:%M:%S', time.localtime(when))} {self.kind} {flat}"
 
 

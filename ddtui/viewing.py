@@ -40,7 +40,7 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
     """Everything that is known, for the screen."""
     survey = state.survey
     stale = state.locked_by_other is not None and state.lock is not None and state.lock.stale
-    others = (state.locked_by_other,) if state.locked_by_other and not stale else ()
+    others = (sanitize(state.locked_by_other),) if state.locked_by_other and not stale else ()
     read_only = state.read_only or (others[0] if others else None)
     return TuneView(
         link=link,
@@ -54,7 +54,7 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         step=state.step,
         read_only=read_only,
         simulated=state.simulated,
-        others=tuple(sanitize(other) for other in others),
+        others=others,
         stale_lock=sanitize(stale_words(state.lock)) if stale and state.lock is not None else None,
         notices=(*trouble, *state.notices),
         cut=sanitize(state.pending.text) if state.pending is not None else None,

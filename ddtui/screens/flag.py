@@ -38,6 +38,7 @@ class FlagDialog(Dialog[Turn]):
         super().__init__()
         self._view, self._flag = view, flag
         self._known = known_flags(view)
+        self._found: list[FlagRow] = []  # those that are listed
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -70,9 +71,8 @@ class FlagDialog(Dialog[Turn]):
         found = [row for row in self._known if all(word in row.flag.lower() for word in words)]
         found.sort(key=lambda row: (not row.flag.startswith(f"--{typed}"), row.in_unit is None, row.flag))
         options = self.query_one("#found", Choices)
-        options.set_options(
-            Option(flag_offer(row, max(30, options.size.width - 2)), id=row.flag) for row in found[:100]
-        )
+        options.set_options(Option(flag_offer(row, max(30, options.size.width - 2))) for row in found[:100])
+        self._found = found
         options.highlighted = 0 if found else None
 
     def action_choose(self, by: int) -> None:
@@ -84,11 +84,9 @@ class FlagDialog(Dialog[Turn]):
 
     @on(OptionList.OptionSelected)
     def _selected(self, event: OptionList.OptionSelected) -> None:
-        self._take(event.option.id)
+        self._take(self._found[event.option_index].flag)
 
-    def _take(self, flag: str | None) -> None:
-        if flag is None:
-            return
+    def _take(self, flag: str) -> None:
         field = self.query_one("#flag", Input)
         field.value = flag
         value = self.query_one("#value", Input)
@@ -99,9 +97,9 @@ class FlagDialog(Dialog[Turn]):
     def _flag_chosen(self) -> None:
         options = self.query_one("#found", Choices)
         typed = self.query_one("#flag", Input).value.strip()
-        highlighted = options.highlighted_option
+        highlighted = options.highlighted
         exact = any(row.flag == typed for row in self._known)
-        self._take(typed if exact or highlighted is None else highlighted.id)
+        self._take(typed if exact or highlighted is None else self._found[highlighted].flag)
 
     @on(Input.Submitted, "#value")
     def _set(self, event: Input.Submitted) -> None:

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
+from ddtui.sanitize import sanitize
+
 T_co = TypeVar("T_co", covariant=True)
+
+
+def _make_inert(thing: object, *names: str) -> None:
+    """Fields whose words come from the host, so that no one who makes or shows them needs to think of it."""
+    for name in names:
+        text = getattr(thing, name)
+        if text is not None and not text.isprintable():
+            object.__setattr__(thing, name, sanitize(text))
 
 
 class Layer(StrEnum):
@@ -44,6 +54,9 @@ class Evidence:
     )
     read_at: float | None = None
 
+    def __post_init__(self) -> None:
+        _make_inert(self, "text", "source")
+
 
 class Status(StrEnum):
     IN_FORCE = "in force"
@@ -75,6 +88,9 @@ class Verdict:
     evidence: tuple[Evidence, ...]
     settle: str | None = None  # when unknown: what would settle it
     next: tuple[NextAction, ...] = ()
+
+    def __post_init__(self) -> None:
+        _make_inert(self, "title", "value", "summary", "settle")
 
     @property
     def fine(self) -> bool:

@@ -73,7 +73,7 @@ class ServicePane(Pane):
         options = self.query_one("#flags", OptionList)
         kept = options.highlighted
         name = min(max((len(row.flag) - 2 for row in flags), default=0), max(12, width // 2))
-        options.set_options(Option(flag_line(row, name, width), id=row.flag) for row in flags)
+        options.set_options(Option(flag_line(row, name, width)) for row in flags)
         if flags and kept is not None:
             options.highlighted = min(kept, len(flags) - 1)
 
@@ -86,9 +86,8 @@ class ServicePane(Pane):
         self.set_state(describe(knob, max(10, self.size.width - 6)) if knob is not None else "")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        if event.option.id is not None:
-            event.stop()
-            self.post_message(KnobEdit(event.option.id))
+        event.stop()
+        self.post_message(KnobEdit(self._flags[event.option_index].flag))
 
 
 def describe(knob: Knob, width: int) -> str:
