@@ -672,9 +672,9 @@ def knob_action(knob: Knob) -> Action | None:
     return Action(f"knob-{knob.name}", "knobs", knob.key, knob.name, about, Where.TUNE, CHANGE, footer=1)
 
 
-def knob_actions(knobs: Iterable[Knob]) -> tuple[Action, ...]:
-    """The knobs' own actions, without those whose key another action of the tune screen already has."""
-    taken = {key for action in at(Where.TUNE) for key in action.key_names}
+def knob_actions(knobs: Iterable[Knob], keymap: Mapping[str, str] | None = None) -> tuple[Action, ...]:
+    """The knobs' own actions, without those whose key is another action's (`overlaps` says which)."""
+    taken = {key for action in at(*BESIDE_KNOBS) for key in keys_of(action, keymap or {})}
     found: list[Action] = []
     for knob in knobs:
         action = knob_action(knob)
@@ -723,14 +723,50 @@ def why_not(
     return None
 
 
-def overlaps(keymap: Mapping[str, str]) -> list[str]:
-    """What is wrong with a user's keymap (action id → keys): unknown ids, keys taken twice."""
-    problems = [f"keymap: {name!r} is no action" for name in keymap if name not in BY_ID]
-    for place in Where:
-        taken: dict[str, str] = {}
-        for action in own(place) if place is not Where.EVERYWHERE else at():
-            for key in keymap.get(action.id, action.keys).split(","):
-                other = taken.setdefault(key.strip(), action.id)
-                if other != action.id:
-                    problems.append(f"keymap: {key.strip()!r} is taken by both {other!r} and {action.id!r}")
-    return problems
+BESIDE_KNOBS = (Where.TUNE, Where.PANES, Where.EVERYWHERE)  # whose keys answer wherever a knob's does
+# places whose keys answer at the same time, beside those of everywhere
+TOGETHER: tuple[tuple[Where, ...], ...] = (
+    *(
+        (Where.TUNE, Where.PANES, focused)
+        for focused in (Where.KNOBS, Where.CHECKS, Where.CHART, Where.JOURNAL)
+    ),
+    (Where.BURSTS, Where.PANES),
+    (Where.COMPARE, Where.STEPS, Where.PANES),
+    (Where.HISTORY, Where.STEPS, Where.CHART, Where.PANES),
+    (Where.SWEEP, Where.PANES),
+    (Where.CONNECT,),
+)
+
+
+def keys_of(action: Action, keymap: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys of an action under the user's keymap."""
+    return tuple(key.strip() for key in keymap.get(action.id, action.keys).split(",") if key.strip())
+
+
+def overlaps(keymap: Mapping[str, str], knobs: Iterable[Knob] = ()) -> list[str]:
+    """What is wrong with a user's keymap (action id → keys) beside a profile's knobs: unknown ids, keys that
+    two would have at the same time. What the table itself has twice, by where the focus is, is meant so."""
+    unknown = [f"keymap: {name!r} is no action" for name in keymap if name not in BY_ID]
+    twice: dict[str, str] = {}  # by key: one sentence each
+    of_knobs = tuple(action for action in map(knob_action, knobs) if action is not None)
+    for places in TOGETHER:
+        taken: dict[str, Action] = {}
+        for action in (*at(*places), *(of_knobs if Where.TUNE in places else ())):
+            for key in keys_of(action, keymap):
+                other = taken.setdefault(key, action)
+                if other is not action and _clash(other, action, keymap):
+                    words = f"keymap: {key!r} is taken by both {_named(other)} and {_named(action)}"
+                    twice.setdefault(key, words)
+    return [*unknown, *twice.values()]
+
+
+def _clash(one: Action, other: Action, keymap: Mapping[str, str]) -> bool:
+    """Whether the same key for both is a fault."""
+    if one.where is other.where or one.id in keymap or other.id in keymap:
+        return True
+    return other.id.startswith("knob-") and one.where in BESIDE_KNOBS
+
+
+def _named(action: Action) -> str:
+    kind, dash, name = action.id.partition("-")
+    return f"the knob {name!r}" if kind == "knob" and dash else repr(action.id)

@@ -25,7 +25,7 @@ from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
 
 from ddtui import alerts, leaving, themes
-from ddtui.actions import BY_ID, Where
+from ddtui.actions import BY_ID, Where, overlaps
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.colours import Colours, fit
@@ -97,9 +97,8 @@ class DdtuiApp(App[int]):
             self.register_theme(theme)
         self.theme = self.settings.theme
         fit(self, colours)
-        keymap = {**self.settings.keys, **(keymap or {})}
-        if keymap:
-            self.set_keymap(checked(keymap))
+        self._own_keys = checked({**self.settings.keys, **(keymap or {})})
+        self.set_keymap(self._own_keys)
         if profile is not None:
             self._set_up(profile)
 
@@ -109,6 +108,7 @@ class DdtuiApp(App[int]):
         desk = self._desk = Desk(profile, now=self._now, keep_lines=self.settings.journal_lines)
         desk.changed = partial(self._view_changed, desk)
         desk.happened = partial(self._event, desk)
+        desk.keymap = self._own_keys
         name = profile.name
         ask, spawn = partial(self._ask_of, desk), partial(self._spawn_of, desk)
         self._desks[name] = desk
@@ -139,6 +139,11 @@ class DdtuiApp(App[int]):
         switched = super().switch_mode(known if known in self._modes else mode)
         self.call_later(lambda: self._cover(self.size))
         return switched
+
+    def _load_screen_css(self, screen: Screen[Any]) -> None:
+        """A new screen gets its styles as it is mounted; else Textual parses every sheet again, twice."""
+        super()._load_screen_css(screen)
+        screen._css_update_count = self._css_update_count
 
     def on_resize(self, event: events.Resize) -> None:
         self._cover(event.size)
@@ -288,6 +293,8 @@ class DdtuiApp(App[int]):
         desk, screen = self.desk, self.screen_stack[0]
         assert isinstance(screen, ConnectScreen)
         screen.fail(None)
+        for problem in overlaps(desk.keymap, desk.view.profile.knobs):
+            desk.tell("warning", "keys", f"{problem.removeprefix('keymap: ')}: the knob has none")
         try:
             if not desk.attached:
                 desk.attach(await asyncio.to_thread(self._open_session, desk.view.profile))

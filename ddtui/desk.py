@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
@@ -75,6 +75,7 @@ class Desk:
         self.events: deque[Event] = deque(maxlen=500)
         self.changed: Callable[[View], None] = lambda view: None
         self.happened: Callable[[Event], None] = lambda event: None
+        self.keymap: Mapping[str, str] = {}  # the operator's own keys: action id → keys
         link = Link(LinkState.CONNECTING, profile.connection.host, since=now())
         simulated, read_only = profile.simulated, "the profile says so" if profile.read_only else None
         self.view = View(profile, TuneView(link, simulated=simulated, read_only=read_only))

@@ -109,7 +109,7 @@ class ConsoleScreen(Screen[None]):
         self.desk = desk
         self._composed = False
         self._possible: object = None  # what the footer's greys rest on
-        self.knob_actions = knob_actions(desk.view.profile.knobs) if self.KNOB_KEYS else ()
+        self.knob_actions = knob_actions(desk.view.profile.knobs, desk.keymap) if self.KNOB_KEYS else ()
         bindings = of(self.knob_actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings)])
 

@@ -28,6 +28,22 @@ def test_a_screen_and_everywhere_never_share_a_key() -> None:
 def test_a_keymap_that_takes_a_key_twice_or_names_no_action_is_refused_in_words() -> None:
     assert overlaps({"restart": "u"}) == ["keymap: 'u' is taken by both 'restart' and 'rollback'"]
     assert overlaps({"reboot": "R"}) == ["keymap: 'reboot' is no action"]
+    # of everywhere and of one screen, of a screen and of a pane on it: both would answer
+    assert overlaps({"burst": "r"}) == ["keymap: 'r' is taken by both 'restart' and 'burst'"]
+    assert overlaps({"wrap": "r"}) == ["keymap: 'r' is taken by both 'restart' and 'wrap'"]
+    # of two screens: one at a time
+    assert overlaps({"calibrate": "r", "swap": "r"}) == []
+
+
+def test_a_key_of_a_knob_that_is_taken_is_said_with_both_names() -> None:
+    knobs = (Knob(name="budget", flag="--a", key="b"), Knob(name="rude", flag="--c", key="u"))
+    assert overlaps({}, knobs[:1]) == []
+    assert overlaps({}, knobs) == ["keymap: 'u' is taken by both 'rollback' and the knob 'rude'"]
+    assert overlaps({"layers": "b"}, knobs[:1]) == [
+        "keymap: 'b' is taken by both 'layers' and the knob 'budget'"
+    ]
+    assert knob_actions(knobs[:1], {"layers": "b"}) == ()
+    assert [action.id for action in knob_actions(knobs, {"rollback": "Z"})] == ["knob-budget", "knob-rude"]
 
 
 def test_knobs_get_their_keys_from_the_profile_and_never_take_one_away() -> None:

@@ -219,16 +219,24 @@ async def test_any_theme_of_textual_can_be_used() -> None:
 
 
 async def test_a_users_keymap_moves_a_key_in_footer_and_help() -> None:
-    async with console(keymap={"burst": "B"}) as desk:
+    async with console(keymap={"burst": "Z"}) as desk:
         await desk.pilot.pause()
-        assert "B burst" in desk.text()
-        await desk.press("B")
+        assert "Z burst" in desk.text()
+        await desk.press("Z")
         await desk.until(lambda: type(desk.app.screen).__name__ == "BurstDialog")
 
 
 def test_a_keymap_that_overlaps_is_refused() -> None:
     with pytest.raises(ValueError, match="taken by both"):
         make_app(FakeSession(), keymap={"restart": "u"})
+
+
+async def test_a_key_taken_from_a_knob_is_said_and_the_action_has_it() -> None:
+    async with console(keymap={"flag": "b"}) as desk:
+        assert desk.told() == "'b' is taken by both 'flag' and the knob 'budget': the knob has none"
+        assert "b budget" not in desk.text()
+        await desk.press("b")
+        await desk.until(lambda: type(desk.app.screen).__name__ == "FlagDialog")
 
 
 async def test_the_connect_screen_is_the_first_that_is_painted() -> None:
