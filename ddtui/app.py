@@ -31,7 +31,6 @@ from ddtui.bindings import bindings, checked
 from ddtui.colours import Colours, fit
 from ddtui.desk import Desk, Event, said
 from ddtui.host.base import HostError
-from ddtui.inert import Inert
 from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
 from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
@@ -44,6 +43,7 @@ from ddtui.screens.trials import EXPERIMENT, TrialFlows
 from ddtui.session import Session
 from ddtui.settings import Settings
 from ddtui.view import ChangeKind, View
+from ddtui.widgets.inert import Inert
 
 if TYPE_CHECKING:
     from ddtui.bench.experiment import ExperimentPlan

@@ -128,7 +128,7 @@ async def test_every_field_of_what_is_known_is_shown_inert_on_every_screen(tmp_p
         link = Link(LinkState.RETRYING, HOSTILE, since=NOW, retry_at=NOW + 3, message=HOSTILE)
         session.show(link=link)
         for severity in ("information", "error"):
-            desk.app.desk.tell(severity, HOSTILE, HOSTILE)  # type: ignore[arg-type]
+            desk.app.desk.tell(severity, HOSTILE, HOSTILE)
         await walk(desk)
         await desk.pilot.resize_terminal(80, 24)
         await desk.pilot.pause()
