@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ddtui.sanitize import sanitize
 from ddtui.settings import When
+from ddtui.terminal import passed_on
 
 if TYPE_CHECKING:
     from ddtui.desk import Event
@@ -19,12 +21,7 @@ def wanted(when: When, event: Event) -> bool:
     return when is When.ALL or (when is When.PROBLEMS and event.severity != "information")
 
 
-def osc9(text: str, *, tmux: bool | None = None) -> str:
-    """The sequence that makes a terminal show a desktop notification (OSC 9); wrapped so that tmux passes
-    it on where its `allow-passthrough` is on.
-    """
+def osc9(text: str, env: Mapping[str, str] = os.environ) -> str:
+    """The sequence that makes a terminal show a desktop notification (OSC 9)."""
     shown = " ".join(sanitize(text).split())[:LONGEST]
-    sequence = f"\x1b]9;{shown}\x07"
-    if os.environ.get("TMUX") if tmux is None else tmux:
-        return "\x1bPtmux;" + sequence.replace("\x1b", "\x1b\x1b") + "\x1b\\"
-    return sequence
+    return passed_on(f"\x1b]9;{shown}\x07", env)

@@ -24,7 +24,7 @@ from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
 
-from ddtui import alerts, leaving, themes
+from ddtui import alerts, leaving, terminal, themes
 from ddtui.actions import BY_ID, Where, overlaps
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
@@ -341,6 +341,13 @@ class DdtuiApp(App[int]):
         wish = self.settings.notify
         if alerts.wanted(wish.toast, event):
             self.notify(event.text, title=event.title, severity=event.severity, timeout=timeout, markup=False)
+    def copy_to_clipboard(self, text: str) -> None:
+        """By OSC 52, also through tmux and screen."""
+        self._clipboard = text
+        if self._driver is not None:
+            self._driver.write(terminal.clipboard(text))
+        self._spawn_of(None, "clipboard", terminal.to_tmux(text), exclusive=True)
+
         if event.alert and alerts.wanted(wish.bell, event):
             self.bell()
         if event.alert and alerts.wanted(wish.osc9, event) and self._driver is not None:

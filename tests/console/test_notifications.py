@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from console.fakes import FakeSession, make_burst, make_view
 from console.harness import Desk, console
 
-from ddtui import alerts
+from ddtui import alerts, terminal
 from ddtui.desk import Event
 from ddtui.host.base import LinkState
 from ddtui.settings import Notify, Settings, When
@@ -93,9 +95,31 @@ def test_problems_are_warnings_and_errors(when: When, severity: str, wanted: boo
 
 
 def test_a_notification_carries_no_control_sequence_of_the_host() -> None:
-    sent = alerts.osc9("a\x1b]52;c;aGk=\x07b\nc", tmux=False)
+    sent = alerts.osc9("a\x1b]52;c;aGk=\x07b\nc", {})
     assert sent.count("\x1b") == 1 and sent.count("\x07") == 1 and "\n" not in sent
 
 
 def test_tmux_is_asked_to_pass_it_on() -> None:
-    assert alerts.osc9("x", tmux=True) == "\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\"
+    assert alerts.osc9("x", {"TMUX": "/tmp/tmux-0/default,1,0"}) == "\x1bPtmux;\x1b\x1b]9;x\x07\x1b\\"
+
+
+def test_screen_is_handed_it_in_chunks_that_it_passes_on() -> None:
+    sent = terminal.clipboard("x" * 600, {"STY": "1.pts-0"})
+    chunks = sent.removeprefix("\x1bP").removesuffix("\x1b\\").split("\x1b\\\x1bP")
+    assert max(map(len, chunks)) <= 240
+    assert "".join(chunks) == f"\x1b]52;c;{b64encode(b'x' * 600).decode()}\x07"
+
+
+async def test_what_is_copied_in_tmux_is_in_its_buffer_whatever_tmux_does_with_osc_52(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tmux").write_text(
+        f'#!/bin/sh\necho "$@" >> {tmp_path}/asked\n[ "$2" = -w ] && exit 1\ncat > {tmp_path}/buffer\n'
+    )
+    (tmp_path / "tmux").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    await terminal.to_tmux("a\nb", {})
+    assert not (tmp_path / "asked").exists()
+    await terminal.to_tmux("a\nb", {"TMUX": "/tmp/tmux-0/default,1,0"})
+    assert (tmp_path / "asked").read_text() == "load-buffer -w -\nload-buffer -\n"  # an old tmux
+    assert (tmp_path / "buffer").read_text() == "a\nb"
