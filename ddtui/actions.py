@@ -41,6 +41,7 @@ class Needs(Flag):
     NO_BURST = auto()
     TURNS = auto()  # a knob has been turned and not applied yet
     WORK = auto()  # a burst, a sweep or a change is running
+    DISK = auto()  # writes a file or the history on the machine that ddtui runs on
 
 
 class Danger(Enum):
@@ -149,7 +150,7 @@ ACTIONS: tuple[Action, ...] = (
         "check output",
         "Whether what is generated is right: greedy answers compared with a reference step's, and tested.",
         Where.EVERYWHERE,
-        Needs.CONNECTED | Needs.NO_CHANGE | Needs.NO_BURST,
+        Needs.CONNECTED | Needs.NO_CHANGE | Needs.NO_BURST | Needs.DISK,
         Danger.LOAD,
     ),
     Action(
@@ -159,7 +160,7 @@ ACTIONS: tuple[Action, ...] = (
         "burst",
         "Measure this step: choose concurrency, context lengths, output and workload.",
         Where.EVERYWHERE,
-        Needs.CONNECTED | Needs.NO_CHANGE | Needs.NO_BURST,
+        Needs.CONNECTED | Needs.NO_CHANGE | Needs.NO_BURST | Needs.DISK,
         Danger.LOAD,
         footer=22,
     ),
@@ -410,6 +411,7 @@ ACTIONS: tuple[Action, ...] = (
         "save to file",
         "Save the lines that are shown to a new file, secrets redacted.",
         Where.JOURNAL,
+        Needs.DISK,
     ),
     Action(
         "copy",
@@ -529,7 +531,14 @@ ACTIONS: tuple[Action, ...] = (
         footer=2,
     ),
     Action(
-        "note", "history", "n", "note", "Add a note to what is under the cursor.", Where.HISTORY, footer=3
+        "note",
+        "history",
+        "n",
+        "note",
+        "Add a note to what is under the cursor.",
+        Where.HISTORY,
+        Needs.DISK,
+        footer=3,
     ),
     Action(
         "compare-this",
@@ -548,6 +557,7 @@ ACTIONS: tuple[Action, ...] = (
         "baseline",
         "Make the step under the cursor the baseline that others are compared with.",
         Where.HISTORY,
+        Needs.DISK,
         footer=4,
     ),
     Action(
@@ -557,6 +567,7 @@ ACTIONS: tuple[Action, ...] = (
         "delete",
         "Delete the step or burst under the cursor with its raw records; asks first.",
         Where.HISTORY,
+        Needs.DISK,
         footer=5,
     ),
     Action(
@@ -566,6 +577,7 @@ ACTIONS: tuple[Action, ...] = (
         "export",
         "Write the history to a file as JSON lines.",
         Where.HISTORY,
+        Needs.DISK,
         footer=6,
     ),
     Action(
@@ -575,6 +587,7 @@ ACTIONS: tuple[Action, ...] = (
         "import",
         "Take in an exported history; what is there stays as it is.",
         Where.HISTORY,
+        Needs.DISK,
         footer=7,
     ),
     # sweep
@@ -704,12 +717,15 @@ def why_not(
     bursting: bool,
     turned: bool,
     trying: bool = False,
+    disk_closed: str | None = None,
 ) -> str | None:
     """Why an action with these needs cannot be done now, in words for the operator; None: it can."""
     if Needs.CONNECTED in needs and not connected:
         return "not connected to the host"
     if Needs.WRITABLE in needs and read_only is not None:
         return f"read-only: {read_only}" if read_only else "read-only"
+    if Needs.DISK in needs and disk_closed is not None:
+        return disk_closed
     if Needs.NO_CHANGE in needs and changing:
         return "a change is running"
     if Needs.NO_CHANGE in needs and trying:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import gc
-import importlib
 import logging
+import os
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -15,17 +14,19 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual import events
+from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette, Provider
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
 
-from ddtui import alerts, leaving, terminal, themes
-from ddtui.actions import BY_ID, Where, overlaps
+from ddtui import alerts, leaving, modes, terminal, themes
+from ddtui.actions import BY_ID, Needs, Where, overlaps
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.colours import Colours, fit
@@ -36,12 +37,12 @@ from ddtui.profile import Profile, ProfileError
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.flows import Flows, OperatorAsker
-from ddtui.screens.palette import Actions
+from ddtui.screens.palette import Actions, Themes
 from ddtui.screens.pick import Offer, PickScreen
 from ddtui.screens.too_small import TooSmall, fits
 from ddtui.screens.trials import EXPERIMENT, TrialFlows
 from ddtui.session import Session
-from ddtui.settings import Settings
+from ddtui.settings import Settings, SettingsError, keep_theme
 from ddtui.view import ChangeKind, View
 from ddtui.widgets.inert import Inert
 
@@ -56,6 +57,7 @@ class DdtuiApp(App[int]):
     """The console on one profile, or on the one that is picked from `offers`.
 
     `open_session` makes the session, in a thread, after the first paint. `now` is the clock (unix time).
+    `disk_closed`: why nothing may be written on the machine that this runs on.
     """
 
     TITLE = "ddtui"
@@ -79,11 +81,12 @@ class DdtuiApp(App[int]):
         keymap: Mapping[str, str] | None = None,
         settings: Settings | None = None,
         colours: Colours = Colours.ALL,
+        disk_closed: str | None = None,
     ) -> None:
         self.settings = settings or Settings()
         super().__init__()
         self._filters.append(Inert())
-        self.colours = colours
+        self.colours, self._disk_closed = colours, disk_closed
         self._open_session = open_session
         self._offers, self._load_profile = offers, load_profile
         self._find_offers = find_offers or (lambda: self._offers)
@@ -108,21 +111,15 @@ class DdtuiApp(App[int]):
         desk = self._desk = Desk(profile, now=self._now, keep_lines=self.settings.journal_lines)
         desk.changed = partial(self._view_changed, desk)
         desk.happened = partial(self._event, desk)
-        desk.keymap = self._own_keys
+        desk.keymap, desk.disk_closed = self._own_keys, self._disk_closed
+        if self._disk_closed:
+            desk.memory.path = None
         name = profile.name
         ask, spawn = partial(self._ask_of, desk), partial(self._spawn_of, desk)
         self._desks[name] = desk
         self._flows[name] = Flows(desk, ask, spawn), TrialFlows(desk, ask, spawn)
-        from ddtui.screens.bursts import BurstsScreen
-        from ddtui.screens.logs import LogsScreen
-        from ddtui.screens.tune import TuneScreen
-
-        self.add_mode(_mode("connect", name), lambda: ConnectScreen(desk))
-        self.add_mode(_mode("tune", name), lambda: TuneScreen(desk))
-        self.add_mode(_mode("logs", name), lambda: LogsScreen(desk))
-        self.add_mode(_mode("bursts", name), lambda: BurstsScreen(desk))
-        for mode in ("compare", "sweep", "history"):
-            self.add_mode(_mode(mode, name), partial(_decision_screen, mode, desk))
+        for mode, make in modes.screens(desk).items():
+            self.add_mode(mode, make)
         self.title = f"ddtui {name}"
 
     @property
@@ -135,15 +132,10 @@ class DdtuiApp(App[int]):
 
     def switch_mode(self, mode: str) -> AwaitMount:
         """To a screen of the host that is shown."""
-        known = _mode(mode, self._desk.view.profile.name) if self._desk is not None else mode
+        known = modes.mode(mode, self._desk.view.profile.name) if self._desk is not None else mode
         switched = super().switch_mode(known if known in self._modes else mode)
         self.call_later(lambda: self._cover(self.size))
         return switched
-
-    def _load_screen_css(self, screen: Screen[Any]) -> None:
-        """A new screen gets its styles as it is mounted; else Textual parses every sheet again, twice."""
-        super()._load_screen_css(screen)
-        screen._css_update_count = self._css_update_count
 
     def on_resize(self, event: events.Resize) -> None:
         self._cover(event.size)
@@ -220,6 +212,9 @@ class DdtuiApp(App[int]):
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show a dialog and wait for its answer. From any task of the loop; None when it was cancelled."""
+        if dialog.WRITES_HERE and self._disk_closed:
+            self.notify(self._disk_closed, severity="warning", markup=False)
+            return None
         answer: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
         def answered(result: T | None) -> None:
@@ -261,7 +256,7 @@ class DdtuiApp(App[int]):
         name = desk.view.profile.name
         self._left[self.desk.view.profile.name] = self.current_mode
         self._desk, self.title = desk, f"ddtui {name}"
-        await super().switch_mode(self._left.get(name) or _mode("connect", name))
+        await super().switch_mode(self._left.get(name) or modes.mode("connect", name))
         self._view_changed(desk, desk.view)
 
     def action_hosts(self) -> None:
@@ -313,11 +308,11 @@ class DdtuiApp(App[int]):
         self._spawn_of(desk, "probe", desk.watch())
         self._spawn_of(desk, "journal", desk.follow_journal())
         self._spawn_of(desk, "history", desk.load_bursts())
-        self._left[desk.view.profile.name] = _mode("tune", desk.view.profile.name)
+        self._left[desk.view.profile.name] = modes.mode("tune", desk.view.profile.name)
         if self._desk is desk:
             await self.switch_mode("tune")
-        self.spawn("load", _load_decision_screens)
-        self.call_after_refresh(_settle_memory)
+        self.spawn("load", modes.load_decision_screens)
+        self.call_after_refresh(modes.settle_memory)
 
     # what comes from the desk
 
@@ -341,17 +336,17 @@ class DdtuiApp(App[int]):
         wish = self.settings.notify
         if alerts.wanted(wish.toast, event):
             self.notify(event.text, title=event.title, severity=event.severity, timeout=timeout, markup=False)
+        if event.alert and alerts.wanted(wish.bell, event):
+            self.bell()
+        if event.alert and alerts.wanted(wish.osc9, event) and self._driver is not None:
+            self._driver.write(alerts.osc9(f"{self.title}: {event.title}: {event.text}"))
+
     def copy_to_clipboard(self, text: str) -> None:
         """By OSC 52, also through tmux and screen."""
         self._clipboard = text
         if self._driver is not None:
             self._driver.write(terminal.clipboard(text))
         self._spawn_of(None, "clipboard", terminal.to_tmux(text), exclusive=True)
-
-        if event.alert and alerts.wanted(wish.bell, event):
-            self.bell()
-        if event.alert and alerts.wanted(wish.osc9, event) and self._driver is not None:
-            self._driver.write(alerts.osc9(f"{self.title}: {event.title}: {event.text}"))
 
     def on_earlier_wanted(self, event: EarlierWanted) -> None:
         event.stop()
@@ -367,8 +362,27 @@ class DdtuiApp(App[int]):
 
     # actions of everywhere
 
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        if isinstance(action, str) and self._kept_off(action.rpartition(".")[2].replace("_", "-")):
+            return True
+        return await super().run_action(action, default_namespace, namespaces)
+
+    def _kept_off(self, action: str) -> bool:
+        """Whether it would write where nothing may be written; says so."""
+        if not self._disk_closed or action not in BY_ID or Needs.DISK not in BY_ID[action].needs:
+            return False
+        self.notify(self._disk_closed, title=BY_ID[action].label, severity="warning", markup=False)
+        return True
+
     def act(self, action: str) -> None:
         """Do a named action where the focus is, as its key would."""
+        if self._kept_off(action):
+            return
         method = f"action_{BY_ID[action].call}" if action in BY_ID else ""
         if action.startswith("knob-"):
             if self._may(action):
@@ -484,7 +498,23 @@ class DdtuiApp(App[int]):
         if self.colours is Colours.NONE:
             self.notify("there is no colour here, so that a theme makes no difference", markup=False)
         else:
-            self.search_themes()
+            self.push_screen(CommandPalette(providers=[Themes], placeholder="Search for themes…"))
+
+    def choose_theme(self, name: str) -> None:
+        """This theme from now on, in later sessions too."""
+        self.theme = name
+        if os.environ.get("DDTUI_THEME"):
+            self.notify("for this session: DDTUI_THEME is set", title=name, markup=False)
+        elif self._disk_closed:
+            self.notify(f"for this session: {self._disk_closed}", title=name, markup=False)
+        else:
+            self._spawn_of(None, "theme", partial(self._keep_theme, name), exclusive=True)
+
+    async def _keep_theme(self, name: str) -> None:
+        try:
+            await asyncio.to_thread(keep_theme, name)
+        except SettingsError as error:
+            self.notify(f"for this session: {error}", title=name, severity="warning", markup=False)
 
     def quick_ab(self) -> None:
         self.spawn("plan", self.trials.ab(), exclusive=True)
@@ -513,39 +543,6 @@ class DdtuiApp(App[int]):
         self.exit(0)
 
 
-def _mode(mode: str, profile: str) -> str:
-    """Textual's name of a screen of one host."""
-    return f"{mode}@{profile}"
-
-
 def _group(group: str, desk: Desk | None) -> str:
     """The worker group of one host."""
     return f"{group}@{desk.view.profile.name}" if desk is not None else group
-
-
-def _decision_screen(name: str, desk: Desk) -> Screen[Any]:
-    """The screens that look back and ahead: loaded when they are first opened."""
-    if name == "compare":
-        from ddtui.screens.compare import CompareScreen
-
-        return CompareScreen(desk)
-    if name == "sweep":
-        from ddtui.screens.sweep import SweepScreen
-
-        return SweepScreen(desk)
-    from ddtui.screens.history import HistoryScreen
-
-    return HistoryScreen(desk)
-
-
-async def _load_decision_screens() -> None:
-    """So that their keys are answered at once: their modules, in a thread."""
-    for name in ("ddtui.screens.compare", "ddtui.screens.sweep", "ddtui.screens.history", "numpy"):
-        await asyncio.to_thread(importlib.import_module, name)
-
-
-def _settle_memory() -> None:
-    """What has been loaded stays: do not walk it again and again, which stalls the loop 50 to 90 ms."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 50, 50)

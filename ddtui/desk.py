@@ -75,6 +75,7 @@ class Desk:
         self.events: deque[Event] = deque(maxlen=500)
         self.changed: Callable[[View], None] = lambda view: None
         self.happened: Callable[[Event], None] = lambda event: None
+        self.disk_closed: str | None = None  # why nothing may be written on this machine
         self.keymap: Mapping[str, str] = {}  # the operator's own keys: action id → keys
         link = Link(LinkState.CONNECTING, profile.connection.host, since=now())
         simulated, read_only = profile.simulated, "the profile says so" if profile.read_only else None
@@ -168,6 +169,7 @@ class Desk:
             bursting=view.burst is not None,
             turned=bool(view.turns),
             trying=view.trying,
+            disk_closed=self.disk_closed,
         )
 
     # knobs

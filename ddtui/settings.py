@@ -97,7 +97,7 @@ DEFAULT_TEXT = """\
 # Settings of ddtui. Each line shows its default: take the # away and change it.
 # `ddtui config` prints what is in force, or says what is wrong and where.
 
-# theme = "ddtui-dark"      # also ddtui-light, ddtui-contrast and Textual's own; T in the console shows them
+# theme = "ddtui-dark"      # T in the console shows them all, and writes the one that is chosen below
 # ascii = false             # true: no line drawing, only characters that every terminal and font has
 # plain = false             # true: one line of text per event instead of the console (as --plain)
 # refresh = 2.0             # seconds between two looks at the host, 1 to 60; the journal always comes at once
@@ -190,6 +190,47 @@ def line_of(text: str, key: str) -> int | None:
             if (f"{table}.{name}" if table else name) == key:
                 return number
     return None
+
+
+def keep_theme(name: str) -> None:
+    """Write the theme into the file, whole or not at all; every other line stays as it is, comments too.
+
+    Raises SettingsError with a sentence.
+    """
+    file = path().resolve()  # it may be a link into the operator's dotfiles
+    try:
+        text = file.read_bytes().decode("utf-8") if file.exists() else ""
+        changed = with_theme(text, name)
+        if parse(changed.removeprefix("\ufeff"), file).theme != name:
+            raise SettingsError(f"{file}: its theme cannot be changed from here")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        fresh = file.with_name(f".{file.name}.{os.getpid()}")
+        fresh.write_bytes(changed.encode())
+        if file.exists():
+            fresh.chmod(file.stat().st_mode & 0o7777)
+        fresh.replace(file)
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be written: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise SettingsError(f"{file}: is not UTF-8 text") from None
+
+
+def with_theme(text: str, name: str) -> str:
+    """The text of the settings with this theme: in its line, else below the line that shows the default."""
+    lines = text.splitlines(keepends=True)
+    ends = "\r\n" if lines and lines[0].endswith("\r\n") else "\n"
+    at = line_of(text.removeprefix("\ufeff"), "theme")
+    if at is not None:
+        old = r"""(=\s*)("[^"\n]*"|'[^'\n]*')"""
+        lines[at - 1] = re.sub(old, lambda found: f'{found[1]}"{name}"', lines[at - 1], count=1)
+        return "".join(lines)
+    shown = [number for number, line in enumerate(lines, 1) if re.match(r"#\s*theme\s*=", line)]
+    tables = [number for number, line in enumerate(lines) if re.match(r"\s*\[", line)]
+    before = min([*shown, *tables, len(lines)])
+    if before and not lines[before - 1].endswith(("\n", "\r")):
+        lines[before - 1] += ends
+    lines.insert(before, f'theme = "{name}"{ends}')
+    return "".join(lines)
 
 
 def _explain(text: str, file: Path, fault: dict[str, Any]) -> str:

@@ -15,6 +15,8 @@ from ddtui.commands.failure import InputError
 if TYPE_CHECKING:
     from ddtui.screens.pick import Offer
 
+IN_A_BROWSER = "read-only in a browser: `ddtui serve --allow-changes` lets it write on this machine"
+
 
 def run(args: argparse.Namespace) -> int:
     from ddtui.commands.config import usable
@@ -47,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
         profile,
         settings=found,
         colours=colours,
+        disk_closed=IN_A_BROWSER if served and args.read_only else None,
         open_session=partial(open_session, read_only=args.read_only, refresh=found.refresh),
         offers=() if profile is not None else _offers(),
         find_offers=_offers,

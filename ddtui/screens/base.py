@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
-from textual.app import ComposeResult
+from textual import events
+from textual.app import App, ComposeResult
 from textual.binding import BindingsMap
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
@@ -92,6 +93,10 @@ class Console(Protocol):
 
     def choose_profile(self, name: str) -> None: ...
 
+    def choose_theme(self, name: str) -> None:
+        """This theme from now on, in later sessions too."""
+        ...
+
 
 class ConsoleScreen(Screen[None]):
     """A screen of the console. Its parts get every new view by `show_view`."""
@@ -124,6 +129,11 @@ class ConsoleScreen(Screen[None]):
             yield ChangePanel()
         yield KeyBar(self.footer_keys)
 
+    def _post_register(self, app: App[Any]) -> None:
+        """A new screen gets its styles as it is mounted: without this, Textual parses all sheets twice more."""
+        super()._post_register(app)
+        self._css_update_count = app._css_update_count
+
     def body(self) -> ComposeResult:
         yield from ()
 
@@ -134,7 +144,8 @@ class ConsoleScreen(Screen[None]):
         self._composed = True
         self.present(self.desk.view)
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        event.refresh_styles = False  # they are of now: a new theme is counted, and caught up with by that
         self.present(self.desk.view)
 
     def present(self, view: View) -> None:
@@ -196,6 +207,7 @@ class ConsoleScreen(Screen[None]):
 class Dialog(ModalScreen[T]):
     """A box over the screen. Escape is the safe answer: None."""
 
+    WRITES_HERE: ClassVar[bool] = False  # its yes writes on the machine that ddtui runs on
     BINDINGS: ClassVar = [("escape", "dismiss_none", "cancel")]
     DEFAULT_CSS = """
     Dialog {

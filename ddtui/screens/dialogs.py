@@ -113,6 +113,7 @@ class Secret(Dialog[str]):
 class Trust(Dialog[bool]):
     """An unknown host key: the operator compares the fingerprint, or does not connect."""
 
+    WRITES_HERE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "yes", "trust"),
         ("n", "dismiss_none", "refuse"),

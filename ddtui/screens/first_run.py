@@ -38,6 +38,7 @@ PRODUCTION = (("no", "no"), ("yes", "yes: PROD on every screen, a restart asks f
 class FirstRun(Dialog[str]):
     """The name of the profile that was made, or None."""
 
+    WRITES_HERE = True
     BINDINGS: ClassVar[list[BindingType]] = [("escape", "back", "back")]
     DEFAULT_CSS = """
     FirstRun {

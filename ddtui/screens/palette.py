@@ -1,8 +1,8 @@
-"""The command palette: every action by name, from the table of actions."""
+"""The command palette: every action by name, from the table of actions; and every theme."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import cast
 
@@ -36,3 +36,21 @@ class Actions(Provider):
             if score > 0:
                 act = partial(cast(Console, self.app).act, action.id)
                 yield Hit(score, matcher.highlight(name), act, name, about)
+
+
+class Themes(Provider):
+    """Every theme; the one that is chosen is kept."""
+
+    def _all(self) -> Iterator[tuple[str, Callable[[], None]]]:
+        for name in sorted(self.app.available_themes):
+            yield name, partial(cast(Console, self.app).choose_theme, name)
+
+    async def discover(self) -> Hits:
+        for name, choose in self._all():
+            yield DiscoveryHit(Content(name), choose, name)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for name, choose in self._all():
+            if (score := matcher.match(name)) > 0:
+                yield Hit(score, matcher.highlight(name), choose, name)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from console.fakes import FakeSession, make_profile, make_view
 from console.harness import console, make_app
 
+from ddtui import locations, settings
+from ddtui.actions import ACTIONS, Action, Needs
+from ddtui.desk import Desk as DeskOf
 from ddtui.host.base import HostKey, HostKeyRefused, NotAuthenticated
 from ddtui.profile import Profile
 from ddtui.screens.commands import CommandLog
 from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.dialogs import Secret, Trust
+from ddtui.screens.first_run import FirstRun
 from ddtui.screens.help import Help
 from ddtui.screens.logs import LogsScreen
 from ddtui.screens.pick import Offer, PickScreen
@@ -244,3 +249,52 @@ async def test_the_connect_screen_is_the_first_that_is_painted() -> None:
     session.gate = asyncio.Event()
     async with console(session, wait=False) as desk:
         assert isinstance(desk.app.screen, ConnectScreen)
+
+
+async def test_a_theme_that_is_chosen_is_there_next_time() -> None:
+    async with console() as desk:
+        await desk.press("T")
+        await desk.until(lambda: type(desk.app.screen).__name__ == "CommandPalette")
+        await desk.type("ddtui-light")
+        await desk.press("enter")
+        await desk.until(lambda: desk.app.theme == "ddtui-light" and settings.path().exists())
+    assert settings.load({}).theme == "ddtui-light"
+
+
+CLOSED = "read-only in a browser"
+
+
+@pytest.mark.parametrize("action", [action for action in ACTIONS if Needs.DISK in action.needs], ids=str)
+def test_what_writes_on_this_machine_is_refused_where_its_disk_is_closed(action: Action) -> None:
+    desk = DeskOf(make_profile())
+    desk.disk_closed = CLOSED
+    desk.view = replace(desk.view, tune=make_view())
+    assert desk.why_not(action) == CLOSED
+
+
+async def test_a_console_whose_machine_is_closed_to_it_writes_nothing_by_any_way() -> None:
+    async with console(disk_closed=CLOSED) as desk:
+        for action in ACTIONS:
+            if Needs.DISK in action.needs:
+                await desk.app.run_action(action.call)
+                desk.app.act(action.id)
+        await desk.pilot.pause()
+        assert set(desk.told().splitlines()) == {CLOSED}
+        assert desk.session.calls == ["connect"] and isinstance(desk.app.screen, TuneScreen)
+        await desk.press("2", "S")
+        await desk.pilot.pause()
+        assert "save as" not in desk.text()
+        desk.app.choose_theme("nord")
+        desk.app.desk.memory.use("decode")
+        assert await desk.app.ask(FirstRun()) is None
+        await desk.pilot.pause()
+        assert desk.app.theme == "nord"
+    assert not settings.path().exists() and not locations.state_dir().exists()
+
+
+async def test_a_host_key_is_not_remembered_where_the_disk_is_closed() -> None:
+    session = FakeSession()
+    session.key = KEY
+    async with console(session, disk_closed=CLOSED, wait=False) as desk:
+        await desk.until(lambda: session.answers == [False])
+        assert CLOSED in desk.told()

@@ -103,6 +103,47 @@ def test_what_only_the_console_knows_is_checked_too(text: str, said: str) -> Non
     assert f"{path}{said}" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", 'theme = "nord"\n'),
+        ("ascii = true", 'ascii = true\ntheme = "nord"\n'),
+        ("# mine\n[keys]\nburst = 'f9'\n", "# mine\ntheme = \"nord\"\n[keys]\nburst = 'f9'\n"),
+        ("theme='a'  # at night\n[notify]\n", 'theme="nord"  # at night\n[notify]\n'),
+        ('ascii = true\r\ntheme = "a"\r\n', 'ascii = true\r\ntheme = "nord"\r\n'),
+        (
+            '# theme = "ddtui-dark"  # all\nplain = true\n',
+            '# theme = "ddtui-dark"  # all\ntheme = "nord"\nplain = true\n',
+        ),
+    ],
+)
+def test_a_theme_that_was_chosen_is_kept_and_every_other_line_stays(before: str, after: str) -> None:
+    path = write(before)
+    path.chmod(0o600)
+    settings.keep_theme("nord")
+    assert path.read_bytes().decode() == after
+    assert settings.load({}).theme == "nord"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_theme_is_kept_in_the_file_that_a_link_leads_to(tmp_path: Path) -> None:
+    real = tmp_path / "dotfiles.toml"
+    real.write_text("plain = false\n")
+    path = write("")
+    path.unlink()
+    path.symlink_to(real)
+    settings.keep_theme("nord")
+    assert path.is_symlink() and real.read_text() == 'plain = false\ntheme = "nord"\n'
+
+
+def test_a_theme_is_not_forced_into_a_file_that_cannot_be_read() -> None:
+    path = write("theme = \n")
+    with pytest.raises(settings.SettingsError, match="is not valid TOML"):
+        settings.keep_theme("nord")
+    assert path.read_text() == "theme = \n"
+
+
 def test_help_lists_topics_and_shows_keys_as_they_are_set() -> None:
     write("[keys]\nburst = 'f9'\n")
     topics = ddtui("help").stdout
