@@ -11,7 +11,7 @@ from ddtui.bench import burst as bursts
 from ddtui.bench import kept
 from ddtui.bench.model import Burst, BurstSpec
 from ddtui.engine import log
-from ddtui.host import clock, journal
+from ddtui.host import clock
 from ddtui.host.base import Asker, Host, HostError, Link, LinkState, LoggedCommand
 from ddtui.host.journal import JournalEntry
 from ddtui.host.open import open_host
@@ -21,7 +21,7 @@ from ddtui.sanitize import sanitize
 from ddtui.session import AskKill, JournalLine
 from ddtui.store.history import History
 from ddtui.store.model import HistoryError
-from ddtui.tuning import change, layers, plan, rollback, starting
+from ddtui.tuning import change, layers, plan, rollback
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.change import Stuck
@@ -134,15 +134,13 @@ class LiveSession:
     # the journal
 
     async def journal(self) -> AsyncIterator[Sequence[JournalLine]]:
-        service = self.profile.service
-        entries = journal.follow(self.ctx.host, service.unit, service.scope, lines=EARLIER_LINES)
+        entries = self.ctx.supervisor.follow(self.ctx.host, lines=EARLIER_LINES)
         async with aclosing(cast("AsyncGenerator[JournalEntry, None]", entries)) as stream:
             async for entry in stream:
                 yield (journal_line(entry),)
 
     async def earlier_lines(self, before: str, count: int) -> Sequence[JournalLine]:
-        service = self.profile.service
-        entries = await journal.earlier(self.ctx.host, service.unit, service.scope, before, count)
+        entries = await self.ctx.supervisor.earlier(self.ctx.host, before, count)
         return [journal_line(entry) for entry in entries]
 
     async def host_time(self) -> float:
@@ -151,9 +149,7 @@ class LiveSession:
     # texts to be read
 
     async def unit_text(self, file: str) -> Sequence[str]:
-        shown = starting.systemctl(self.ctx, "cat", self.ctx.unit, "--no-pager")
-        done = await self.ctx.host.run(shown)
-        lines = _safe(done.out if done.ok else done.err)
+        lines = _safe(await self.ctx.supervisor.text(self.ctx.host))
         if file.startswith("/") and f"# {file}" not in lines:
             own = await self.ctx.host.run(("cat", "--", file))
             lines += ["", f"# {sanitize(file)}", *_safe(own.out if own.ok else own.err)]

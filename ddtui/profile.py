@@ -6,13 +6,23 @@ A profile is YAML. `load` finds it, validates it and explains what is wrong and 
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from ddtui import locations
 
@@ -46,10 +56,62 @@ class Scope(StrEnum):
     USER = "user"
 
 
-class Service(Model):
-    """The service that runs SGLang."""
+def _as_words(value: object) -> object:
+    """A command as a list of words; a text is split as a shell would, and no shell ever runs it."""
+    try:
+        words = shlex.split(value) if isinstance(value, str) else value
+    except ValueError as error:
+        raise ValueError(f"its quotes do not match: {error}") from None
+    if not words:
+        raise ValueError("the command is empty")
+    return words
 
-    unit: str = Field(min_length=1, pattern=r"^[A-Za-z0-9:_.\\@-]+\.service$")
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_as_words)]
+HostPath = Annotated[str, Field(pattern=r"^/[^\x00\n]+$")]
+
+
+class Compose(Model):
+    """A service of docker compose in place of a systemd unit."""
+
+    file: HostPath  # the compose file on the host
+    service: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    sudo: bool = False  # only root may speak to docker
+
+
+class Commands(Model):
+    """Commands of the operator's own in place of a supervisor (supervisord, tmux, a script, …)."""
+
+    start: Words  # returns once the server is on its way
+    stop: Words  # tells it to end; need not wait for it
+    launch: Words | None = None  # what starts the server in the end, where `start` only asks for it
+    kill: Words | None = None  # None: SIGKILL to the process that `pid` names
+    pid: Words  # prints the process id of the server or of its parent; nothing when none runs
+    log: HostPath | Words | None = None  # the file that the server writes, or a command that prints it
+    follow: Words | None = None  # prints that log and goes on; with a command as `log`
+    sudo: bool = False  # start, stop and kill take root's rights
+
+    @field_validator("log", mode="before")
+    @classmethod
+    def _log(cls, value: object) -> object:
+        if isinstance(value, str) and not value.startswith("/"):
+            raise ValueError("must be the whole path of a file on the host, or a command as a list of words")
+        return value
+
+    @model_validator(mode="after")
+    def _follows(self) -> Commands:
+        if isinstance(self.log, tuple) and self.follow is None:
+            raise ValueError("with a command as `log`, `follow` must say how to go on reading it")
+        return self
+
+
+class Service(Model):
+    """The service that runs SGLang: a systemd unit, unless `compose` or `commands` says otherwise."""
+
+    compose: Compose | None = None
+    commands: Commands | None = None
+    # with either of these only a name, under which ddtui keeps its records
+    unit: str = Field(min_length=1, pattern=r"^[A-Za-z0-9:_.\\@-]+$")
     scope: Scope = Scope.SYSTEM
     # where the server listens as seen from the host; None: from the unit's --host and --port
     host: str | None = None
@@ -58,6 +120,19 @@ class Service(Model):
     start_timeout: float = Field(default=1800.0, gt=0)  # seconds until a start counts as failed
     stop_timeout: float = Field(default=120.0, gt=0)  # seconds to drain before asking to kill
     kill_when_stuck: bool = False  # kill a server that does not stop in that time, without asking
+
+    @field_validator("unit")
+    @classmethod
+    def _full_name(cls, unit: str, info: ValidationInfo) -> str:
+        if not unit.endswith(".service") and not (info.data.get("compose") or info.data.get("commands")):
+            raise ValueError("must be a full unit name that ends in .service")
+        return unit
+
+    @model_validator(mode="after")
+    def _one_supervisor(self) -> Service:
+        if self.compose and self.commands:
+            raise ValueError("`compose` and `commands` exclude each other")
+        return self
 
 
 class KnobKind(StrEnum):
@@ -313,6 +388,9 @@ _EXAMPLES: dict[str, str] = {
     "connection.identity_file": "identity_file: ~/.ssh/id_ed25519",
     "service": "service: {unit: sglang.service}",
     "service.unit": "unit: sglang-k26-ddtree.service",
+    "service.compose": "compose: {file: /srv/sglang/compose.yaml, service: sglang}",
+    "service.commands": "commands: {start: /opt/s/start, stop: /opt/s/stop, pid: cat /run/s.pid}",
+    "service.commands.log": "log: /var/log/sglang.log",
     "service.scope": "scope: system   # or: user",
     "service.port": "port: 30000",
     "knobs": "knobs: [{name: budget, flag: --speculative-ddtree-budget}]",
@@ -391,6 +469,8 @@ def _nearest(general: str) -> str:
         "": Profile,
         "connection": Connection,
         "service": Service,
+        "service.compose": Compose,
+        "service.commands": Commands,
         "knobs": Knob,
         "bench": Bench,
     }

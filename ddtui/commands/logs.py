@@ -8,7 +8,6 @@ import time
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit_json
 from ddtui.engine import log
-from ddtui.host import journal
 from ddtui.host.journal import JournalEntry
 
 
@@ -18,14 +17,11 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     async with tuning(args) as ctx:
-        service = ctx.service
         if args.follow:
-            async for entry in journal.follow(ctx.host, service.unit, service.scope, lines=args.lines):
+            async for entry in ctx.supervisor.follow(ctx.host, lines=args.lines):
                 _show(entry, args)
         else:
-            for entry in await journal.read(
-                ctx.host, service.unit, service.scope, since=args.since, lines=args.lines
-            ):
+            for entry in await ctx.supervisor.lines(ctx.host, since=args.since, lines=args.lines):
                 _show(entry, args)
     return 0
 

@@ -199,7 +199,7 @@ class EntryReader:
             if before is not None:
                 del self._pieces[stream]
                 text = "".join((*before, text))
-        shown, spans = _safe(text)
+        shown, spans = safe(text)
         pid, dropped = _one(fields, "_PID"), _one(fields, "N_DROPPED")
         priority = _one(fields, "PRIORITY")
         return JournalEntry(
@@ -301,7 +301,8 @@ def _message(value: Any) -> str:
     return ""
 
 
-def _safe(text: str) -> tuple[str, tuple[Span, ...]]:
+def safe(text: str) -> tuple[str, tuple[Span, ...]]:
+    """A line as it may be shown, and its colours."""
     text = redact.redact(sanitize.last_piece(text))
     return sanitize.styled(text)
 

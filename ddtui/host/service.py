@@ -216,10 +216,10 @@ async def read_service(
     With `sudo`, files that this user may not read are read as root. Raises CommandFailed if systemd cannot be
     asked, and what the link raises.
     """
-    return await _Reader(host, service, knobs, sudo).read()
+    return await Reader(host, service, knobs, sudo).read()
 
 
-class _Reader:
+class Reader:
     """Reads one service in rounds: each asks in one batch for all that is known to be needed by then."""
 
     def __init__(self, host: Host, service: Service, knobs: tuple[str, ...], sudo: bool) -> None:
@@ -278,7 +278,7 @@ class _Reader:
             _show(self.service),
             Command(_systemctl(self.service, "show", "-p", "Version", "--no-pager")),
             Command(("busctl", *ask, "ExecStart", "Environment"), secret=True),
-            *(Command(("cat", "--", path)) for path in _FACTS),
+            *FACTS,
         ]
         if self.user:
             commands += [Command(("id",)), Command(("printenv", "HOME"))]
@@ -303,22 +303,18 @@ class _Reader:
         return status, loaded if loaded is not None else _shown_exec(status), environment
 
     def read_facts(self, status: ServiceStatus, version: Completed, done: Sequence[Completed]) -> HostFacts:
-        hostname, machine, boot, kernel = (one.out.strip() or None if one.ok else None for one in done[:4])
         number = re.search(r"Version=(\d+)", version.out)
         names = tuple(n for n in status.properties.get("Names", "").split() if n != self.service.unit)
-        facts = HostFacts(
-            hostname=hostname,
-            machine_id=machine,
-            boot_id=boot.replace("-", "") if boot else None,
-            kernel=kernel,
+        facts = replace(
+            facts_of(done),
             systemd=int(number[1]) if number else None,
             source_path=status.source_path,
             names=names,
         )
         if not self.user:
             return facts
-        who = re.match(r"uid=(\d+)\(([^)]*)\) gid=(\d+)\(([^)]*)\)", done[len(_FACTS)].out)
-        home = done[len(_FACTS) + 1].out.strip() or None
+        who = re.match(r"uid=(\d+)\(([^)]*)\) gid=(\d+)\(([^)]*)\)", done[len(FACTS)].out)
+        home = done[len(FACTS) + 1].out.strip() or None
         if not who:
             return replace(facts, home=home)
         uid, user, gid, group = int(who[1]), who[2], int(who[3]), who[4]
@@ -428,13 +424,27 @@ def _read(
         return None, str(error)
 
 
-_FACTS = (
-    "/proc/sys/kernel/hostname",
-    "/etc/machine-id",
-    "/proc/sys/kernel/random/boot_id",
-    "/proc/sys/kernel/osrelease",
-    "/proc/sys/kernel/arch",
+FACTS = tuple(
+    Command(("cat", "--", path))
+    for path in (
+        "/proc/sys/kernel/hostname",
+        "/etc/machine-id",
+        "/proc/sys/kernel/random/boot_id",
+        "/proc/sys/kernel/osrelease",
+        "/proc/sys/kernel/arch",
+    )
 )
+
+
+def facts_of(done: Sequence[Completed]) -> HostFacts:
+    """What the answers to `FACTS` say of the host."""
+    hostname, machine, boot, kernel = (one.out.strip() or None if one.ok else None for one in done[:4])
+    return HostFacts(
+        hostname=hostname,
+        machine_id=machine,
+        boot_id=boot.replace("-", "") if boot else None,
+        kernel=kernel,
+    )
 
 
 def bus_label(name: str) -> str:

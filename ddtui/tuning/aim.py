@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import partial
 
 from ddtui.bench.target import Target
-from ddtui.host import clock, journal
+from ddtui.host import clock
 from ddtui.tuning import layers
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.survey import Survey
@@ -36,5 +36,5 @@ async def aim(ctx: Tuning, survey: Survey) -> Target:
 async def _log(ctx: Tuning, seconds: float) -> list[tuple[float, str]]:
     """The journal of the last so many seconds, as (seconds ago, line). Raises HostError."""
     now = await clock.now(ctx.host)
-    entries = await journal.read(ctx.host, ctx.unit, ctx.service.scope, since=now - seconds, lines=MOST_LINES)
+    entries = await ctx.supervisor.lines(ctx.host, since=now - seconds, lines=MOST_LINES)
     return [(now - entry.realtime_us / 1e6, entry.text) for entry in entries]

@@ -9,8 +9,10 @@ import socket
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from ddtui.host import supervisors
 from ddtui.host.base import Asker, Host, NobodyToAsk, NotPermitted
-from ddtui.profile import Profile, Scope, Service
+from ddtui.host.supervisors import Supervisor
+from ddtui.profile import Profile, Service
 
 if TYPE_CHECKING:
     from ddtui.store.history import History
@@ -45,9 +47,14 @@ class Tuning:
         return self.profile.service.unit
 
     @property
+    def supervisor(self) -> Supervisor:
+        """What keeps the server running."""
+        return supervisors.of(self.profile.service)
+
+    @property
     def root(self) -> bool:
-        """Whether changing the unit takes root's rights: system units do, user units do not."""
-        return self.profile.service.scope is Scope.SYSTEM
+        """Whether changing the service takes root's rights: system units do, user units do not."""
+        return self.supervisor.root
 
     @property
     def api_key(self) -> str | None:

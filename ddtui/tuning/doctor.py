@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from ddtui.host import files, sudo
 from ddtui.host.base import Command, HostError, LinkState, NobodyToAsk
 from ddtui.host.sudo import How
-from ddtui.profile import Scope
 from ddtui.sanitize import sanitize
-from ddtui.tuning import place, starting
+from ddtui.tuning import place
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Layer, Reading
@@ -24,11 +23,11 @@ from ddtui.tuning.survey import Survey
 
 GROUP = "tuners"  # the group in the printed lines
 # program, how it is asked whether it is there, what it is for, whether ddtui cannot do without it
-TOOLS = (
-    (("systemctl", "--version"), "reading and restarting the unit", True),
-    (("journalctl", "--version"), "the journal", True),
+OF_SYSTEMD = (
     (("busctl", "--version"), "the command line exactly as systemd holds it", False),
     (("systemd-analyze", "--version"), "checking a unit before it is loaded", False),
+)
+TOOLS = (
     (("stat", "--version"), "noticing changed files", True),
     (("base64", "--version"), "carrying commands through any login shell", True),
     (("sha256sum", "--version"), "checking what was written", False),
@@ -76,7 +75,7 @@ async def rights(ctx: Tuning) -> str | None:
     """Why nothing can be changed on this host; None: changes are possible. One round trip, nothing is run."""
     if not ctx.root:
         return None
-    needed = [starting.systemctl(ctx, "restart", "--no-block", ctx.unit)]
+    needed = [ctx.supervisor.restart or ctx.supervisor.stop]
     found = await sudo.rights(ctx.host, needed)
     return _refusal(ctx, [right for right in found if not _usable(ctx, right.how)])
 
@@ -122,9 +121,12 @@ def _ssh_config(ctx: Tuning) -> list[Check]:
 
 
 async def _tools(ctx: Tuning) -> list[Check]:
-    commands = [Command(argv) for argv, _, _ in TOOLS]
-    checks = []
-    for (argv, purpose, needed), done in zip(TOOLS, await ctx.host.batch(commands), strict=True):
+    supervisor = ctx.supervisor
+    tools = [(argv, purpose, True) for argv, purpose in supervisor.programs]
+    tools += [*(OF_SYSTEMD if supervisor.reload else ()), *TOOLS]
+    commands = [Command(argv) for argv, _, _ in tools]
+    checks = [Check("supervisor", None, f"{supervisor.name}: {what}") for what in supervisor.lacks]
+    for (argv, purpose, needed), done in zip(tools, await ctx.host.batch(commands), strict=True):
         name = argv[0]
         if done.exit_code == 127:
             without = (
@@ -158,7 +160,8 @@ def _systemd(text: str) -> Check:
 def _unit(ctx: Tuning, survey: Survey) -> Check:
     status, unit = survey.status, survey.unit.value
     if status is None or not status.exists:
-        return Check("unit", False, f"systemd knows no {ctx.unit}", "correct service.unit in the profile")
+        what = f"{ctx.supervisor.name} knows no {ctx.unit}"
+        return Check("unit", False, what, "correct service.unit in the profile")
     if unit is None:
         return Check("unit", False, survey.unit.problem or "it could not be read")
     if unit.engine != "sglang":
@@ -252,6 +255,8 @@ def _merged(checks: Sequence[Check]) -> list[Check]:
 
 async def _user_manager(ctx: Tuning) -> list[Check]:
     """A user unit takes no root; but it dies with the last log-in unless its user lingers."""
+    if ctx.supervisor.reload is None:
+        return []
     done = await ctx.host.run(("loginctl", "show-user", "--value", "-p", "Linger", await _user(ctx)))
     if done.ok and done.out.strip() == "no":
         return [Check("linger", None, "off: the service ends with the last log-in", "loginctl enable-linger")]
@@ -264,14 +269,18 @@ async def _user(ctx: Tuning) -> str:
 
 def needed(ctx: Tuning, survey: Survey) -> list[tuple[str, tuple[str, ...]]]:
     """(purpose, command) for everything that a change runs as root, with ddtui's own drop-in."""
-    unit = ctx.unit
+    supervisor = ctx.supervisor
+    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
+    kill = supervisor.kill(survey.status) if survey.status else None
+    orders = [("reload", supervisor.reload), ("restart", supervisor.reset)]
+    orders += [*(("restart", argv) for argv in whole), ("kill", kill)]
+    given = [(purpose, argv) for purpose, argv in orders if argv]
+    if supervisor.reload is None:  # no unit, so no drop-in
+        return given
     drop_in = drop_in_of(ctx, survey)
     folder = drop_in.rpartition("/")[0]
     return [
-        ("reload", starting.systemctl(ctx, "daemon-reload")),
-        ("restart", starting.systemctl(ctx, "reset-failed", unit)),
-        ("restart", starting.systemctl(ctx, "restart", "--no-block", unit)),
-        ("kill", starting.systemctl(ctx, "kill", "-s", "SIGKILL", unit)),
+        *given,
         ("drop-in", ("mkdir", "-p", "--", folder)),
         *(("drop-in", argv) for argv in dict.fromkeys(files.write_argvs(drop_in))),
         ("drop-in", files.remove_argv(files.temporary(drop_in))),
@@ -291,7 +300,7 @@ def drop_in_of(ctx: Tuning, survey: Survey) -> str:
 
 async def _sudoers(ctx: Tuning, survey: Survey) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Exact lines for sudoers: full, and least (flags in a file that the group owns). No wildcards."""
-    if not ctx.root or ctx.service.scope is not Scope.SYSTEM:
+    if not ctx.root:
         return (), ()
     commands = [argv for _, argv in needed(ctx, survey)]
     paths = await _paths(ctx, sorted({argv[0] for argv in commands}))

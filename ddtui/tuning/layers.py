@@ -21,7 +21,6 @@ from ddtui.engine.evidence import JournalEvidence
 from ddtui.engine.installation import Installation, InstallationError
 from ddtui.host import container as containers
 from ddtui.host import gpu
-from ddtui.host import journal as journals
 from ddtui.host import service as services
 from ddtui.host.base import Command, Completed, Host, HostError, LinkLost, Unreachable
 from ddtui.host.journal import JournalEntry
@@ -91,9 +90,7 @@ class Missing(HostError):
 
 async def look(ctx: Tuning, previous: Survey) -> tuple[Survey, frozenset[Layer]]:
     """A cheap look: systemd's status and the times of the files; what must be read again by that."""
-    status, stamps = await asyncio.gather(
-        services.read_status(ctx.host, ctx.service), stat(ctx, watched(previous))
-    )
+    status, stamps = await asyncio.gather(ctx.supervisor.status(ctx.host), stat(ctx, watched(previous)))
     return replace(previous, status=status, stamps=stamps), moved(previous, status, stamps)
 
 
@@ -153,7 +150,7 @@ async def read_service(ctx: Tuning, survey: Survey) -> Survey:
     knobs = tuple(knob.flag for knob in ctx.profile.knobs if knob.flag)
     now = time.time()
     try:
-        found = await services.read_service(ctx.host, ctx.service, knobs=knobs)
+        found = await ctx.supervisor.reading(ctx.host, knobs=knobs)
     except (LinkLost, Unreachable):
         raise
     except (HostError, TimeoutError) as error:
@@ -399,9 +396,7 @@ async def start_entries(
     """The journal of the running invocation's first so many seconds. Raises HostError."""
     start = status.exec_main_start or status.active_enter
     until = start + seconds if start else None
-    return await journals.read(
-        ctx.host, ctx.unit, ctx.service.scope, invocation=status.invocation_id, since=start, until=until
-    )
+    return await ctx.supervisor.lines(ctx.host, invocation=status.invocation_id, since=start, until=until)
 
 
 def _no_lines(survey: Survey) -> str:

@@ -63,6 +63,12 @@ async def make(ctx: Tuning, survey: Survey, turns: Sequence[Turn], why: str = ""
     warnings = [sanitize(note) for note in change.notes]
     if unit.stale:
         warnings.append(f"{unit.stale}: this plan makes it anew")
+    if unit.unit is None and any(edit.ours for edit in edits):
+        problems.append(
+            "the flags stand in the profile's own command, which ddtui does not change: put them into a"
+            " script or a config file on the host that it starts"
+        )
+    warnings += [f"{ctx.supervisor.name}: {what}" for what in ctx.supervisor.lacks]
     if not edits and not problems:
         problems.append(_nothing(survey))
     found = checked(ctx, survey, argv_before, argv_after, change)
@@ -309,20 +315,17 @@ def commands(ctx: Tuning, edits: Sequence[FileEdit]) -> tuple[tuple[str, ...], .
     from ddtui.host import files
 
     sudo = ("sudo",) if ctx.root else ()
-    systemctl = ("systemctl",) if ctx.root else ("systemctl", "--user")
+    supervisor = ctx.supervisor
     lines: list[tuple[str, ...]] = []
     for edit in edits:
         if edit.after is None:
             lines.append((*sudo, *files.remove_argv(edit.path)))
         else:
             lines += [(*sudo, *argv) for argv in files.write_argvs(edit.path)]
-    verify = ("systemd-analyze", "verify") if ctx.root else ("systemd-analyze", "--user", "verify")
-    lines += [
-        (*verify, ctx.unit),
-        (*sudo, *systemctl, "daemon-reload"),
-        (*sudo, *systemctl, "reset-failed", ctx.unit),
-        (*sudo, *systemctl, "restart", "--no-block", ctx.unit),
-    ]
+    if supervisor.verify:
+        lines.append(supervisor.verify)
+    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
+    lines += [(*sudo, *argv) for argv in (supervisor.reload, supervisor.reset, *whole) if argv]
     return tuple(lines)
 
 

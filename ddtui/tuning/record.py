@@ -22,6 +22,7 @@ from typing import Any
 from ddtui import redact
 from ddtui.host import files
 from ddtui.host.base import Command, CommandFailed
+from ddtui.host.supervisors import Supervisor
 from ddtui.sanitize import sanitize
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import ChangeRecord, FileEdit, FileTrace, Op, Phase, Plan, Turn
@@ -210,10 +211,9 @@ def in_force(records: Sequence[ChangeRecord]) -> tuple[ChangeRecord, ...]:
     return tuple(stack)
 
 
-def shell_way_back(where: Place, record: ChangeRecord, *, user: bool) -> tuple[str, ...]:
+def shell_way_back(where: Place, record: ChangeRecord, supervisor: Supervisor) -> tuple[str, ...]:
     """Commands that undo the change from a shell on the host, without ddtui."""
-    sudo = "" if user else "sudo "
-    systemctl = "systemctl --user" if user else "sudo systemctl"
+    sudo = "sudo " if supervisor.root else ""
     lines = []
     for number, trace in enumerate(record.files):
         target = shlex.quote(trace.path)
@@ -221,8 +221,10 @@ def shell_way_back(where: Place, record: ChangeRecord, *, user: bool) -> tuple[s
             lines.append(f"{sudo}rm -f {target}")
         else:
             lines.append(f"{sudo}cp {shlex.quote(f'{where / record.id}/{number}.before')} {target}")
-    unit = shlex.quote(record.unit)
-    lines += [f"{systemctl} daemon-reload", f"{systemctl} reset-failed {unit}", f"{systemctl} restart {unit}"]
+    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
+    for argv in (supervisor.reload, supervisor.reset, *whole):
+        if argv:
+            lines.append(sudo + shlex.join(word for word in argv if word != "--no-block"))
     return tuple(lines)
 
 

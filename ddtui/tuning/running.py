@@ -13,7 +13,6 @@ from ddtui.engine.api import ApiError
 from ddtui.engine.failure import Failure
 from ddtui.engine.startup import Phase as StartPhase
 from ddtui.host import files
-from ddtui.host import service as services
 from ddtui.host.base import Command, CommandFailed, HostError, NotPermitted
 from ddtui.host.service import ServiceStatus
 from ddtui.sanitize import sanitize
@@ -96,7 +95,7 @@ class Run:
         """All steps to a verified change. What goes wrong before the restart leaves everything as before; a
         start that fails is rolled back. `fresh` False: some of the steps may have been taken before a cut."""
         self._change = entry.id
-        way_back = record.shell_way_back(self.where, entry, user=not self.ctx.root)
+        way_back = record.shell_way_back(self.where, entry, self.ctx.supervisor)
         if fresh:
             if edits:
                 await steadily(
@@ -133,7 +132,7 @@ class Run:
         """The record of a restart that changes nothing."""
         status = await self._status()
         if not status.exists:
-            raise plan.PlanError(f"systemd knows no unit {self.ctx.unit}")
+            raise plan.PlanError(f"{self.ctx.supervisor.name} knows no {self.ctx.unit}")
         return ChangeRecord(
             id=record.new_id(),
             at=time.time(),
@@ -216,19 +215,22 @@ class Run:
         return found
 
     async def _complaints(self) -> list[str]:
-        """What systemd-analyze says of the unit as it stands on disk. Empty where it is not there."""
-        words = ("systemd-analyze", *(() if self.ctx.root else ("--user",)), "verify", self.ctx.unit)
+        """What the supervisor's own check says of what stands on disk. Empty where it has none."""
+        words = self.ctx.supervisor.verify
+        if words is None:
+            return []
         done = await steadily(self.ctx.host, lambda: self.ctx.host.run(words, timeout=60.0), lost=self._lost)
         return [sanitize(line) for line in done.err.splitlines() if line.strip()]
 
     async def _reload(self, entry: ChangeRecord) -> ChangeRecord:
-        self.say(Phase.RELOADING, "systemd reloads its units")
-        entry = await self._write_down(entry, Phase.RELOADING)
-        await starting.reload(self.ctx)
-        self.say(Phase.CHECKING, "comparing what systemd loaded with the plan")
+        if self.ctx.supervisor.reload:
+            self.say(Phase.RELOADING, "systemd reloads its units")
+            entry = await self._write_down(entry, Phase.RELOADING)
+            await starting.reload(self.ctx)
+        self.say(Phase.CHECKING, f"comparing what {self.ctx.supervisor.name} would start with the plan")
         entry = await self._write_down(entry, Phase.CHECKING)
         loaded = await steadily(
-            self.ctx.host, lambda: services.read_service(self.ctx.host, self.ctx.service), lost=self._lost
+            self.ctx.host, lambda: self.ctx.supervisor.reading(self.ctx.host), lost=self._lost
         )
         if loaded.status.load_state != "loaded":
             raise Refused(
@@ -275,7 +277,7 @@ class Run:
 
     async def _status(self) -> ServiceStatus:
         return await steadily(
-            self.ctx.host, lambda: services.read_status(self.ctx.host, self.ctx.service), lost=self._lost
+            self.ctx.host, lambda: self.ctx.supervisor.status(self.ctx.host), lost=self._lost
         )
 
     async def _restart(self, old: str, before: ServiceStatus, *, begun: bool, phase: Phase) -> Outcome:
@@ -302,7 +304,13 @@ class Run:
             if not begun:
                 requests = await self._requests(survey)
                 drained = f"; {requests} requests still run and are drained" if requests else ""
-                tell(Glance(True, f"systemd is told to restart {self.ctx.unit}{drained}", running=requests))
+                tell(
+                    Glance(
+                        True,
+                        f"{self.ctx.supervisor.name}: told to restart {self.ctx.unit}{drained}",
+                        running=requests,
+                    )
+                )
                 apart = await starting.restart(self.ctx, before)
             return await starting.watch(
                 self.ctx,
@@ -413,7 +421,7 @@ class Run:
         explained = _why(cause) if cause else {}
         self.say(Phase.ROLLING_BACK, "putting the files back as they were", **explained)
         entry = await self._write_down(entry, Phase.ROLLING_BACK, why)
-        way_back = record.shell_way_back(self.where, entry, user=not self.ctx.root)
+        way_back = record.shell_way_back(self.where, entry, self.ctx.supervisor)
         try:
             await self._put(edits, lambda edit: (edit.after, edit.before))
             await starting.reload(self.ctx)

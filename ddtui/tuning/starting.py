@@ -8,8 +8,7 @@ may leave processes behind (KillMode) it is stop, look at the ground, start. Wha
 - the health endpoint: ready is a generated token, twice, under one invocation. HTTP that answers is not
 ready.
 
-Commands: `systemctl [--user] reset-failed UNIT`, `systemctl [--user] restart|stop|start --no-block UNIT`,
-`systemctl [--user] kill -s SIGKILL UNIT`, `systemctl [--user] daemon-reload`.
+Commands: the orders of the supervisor.
 """
 
 from __future__ import annotations
@@ -27,8 +26,7 @@ from ddtui.engine.api import Api, ApiError, Health
 from ddtui.engine.failure import Cause, Failure
 from ddtui.engine.startup import Phase as StartPhase
 from ddtui.engine.startup import Start
-from ddtui.host import journal as journals
-from ddtui.host import service as services
+from ddtui.host import clock
 from ddtui.host.base import Completed, HostError
 from ddtui.host.journal import JournalEntry
 from ddtui.host.service import ServiceStatus
@@ -41,6 +39,7 @@ POLL = 0.5  # seconds between looks at systemd
 SHORTEST = 0.1
 HEALTH_EVERY = 1.0
 HEALTH_TIMEOUT = 8.0
+ORDER_TIMEOUT = 120.0  # a supervisor without a queue of its own stops and starts while it is waited for
 READY_FOR = 1.0  # seconds at least between the two answers that make a server ready
 GONE_GRACE = 6.0  # seconds that a restart may rest between stop and start
 CLEAR_WITHIN = 20.0  # seconds for the old server's children to go and for GPU memory to come back
@@ -93,20 +92,17 @@ class Outcome:
     start: Start = field(default_factory=Start)
 
 
-def systemctl(ctx: Tuning, *words: str) -> tuple[str, ...]:
-    """systemctl of the service's scope, with full unit names and a fixed order of arguments."""
-    return ("systemctl", *(() if ctx.root else ("--user",)), *words)
-
-
-async def order(ctx: Tuning, *words: str) -> Completed:
-    """One order to systemd, with root's rights where the scope needs them."""
-    return await ctx.host.run(systemctl(ctx, *words), sudo=ctx.root)
+async def order(ctx: Tuning, argv: tuple[str, ...]) -> Completed:
+    """One order to the supervisor, with root's rights where it takes them."""
+    return await ctx.host.run(argv, sudo=ctx.root, timeout=ORDER_TIMEOUT)
 
 
 async def reload(ctx: Tuning) -> None:
     """daemon-reload, however often the link breaks. Raises NotPermitted, CommandFailed."""
-    done = await steadily(ctx.host, lambda: order(ctx, "daemon-reload"))
-    demand(done, "systemd does not reload")
+    argv = ctx.supervisor.reload
+    if argv:
+        done = await steadily(ctx.host, lambda: order(ctx, argv))
+        demand(done, f"{ctx.supervisor.name} does not reload")
 
 
 class Lines:
@@ -120,15 +116,13 @@ class Lines:
 
     async def begin(self, invocation: str | None = None) -> None:
         """Follow from here on; `invocation`: and that invocation's lines so far."""
-        host, unit, scope = self._ctx.host, self._ctx.unit, self._ctx.service.scope
+        host, supervisor = self._ctx.host, self._ctx.supervisor
         last: str | None = None
         with suppress(HostError, TimeoutError):
             if invocation:
-                self._entries = await steadily(
-                    host, lambda: journals.read(host, unit, scope, invocation=invocation)
-                )
+                self._entries = await steadily(host, lambda: supervisor.lines(host, invocation=invocation))
             else:
-                tail = await steadily(host, lambda: journals.read(host, unit, scope, lines=1))
+                tail = await steadily(host, lambda: supervisor.lines(host, lines=1))
                 last = tail[-1].cursor if tail else None
             if self._entries:
                 last = self._entries[-1].cursor
@@ -136,9 +130,7 @@ class Lines:
 
     async def _follow(self, after: str | None) -> None:
         with suppress(HostError):  # not readable: health and systemd are enough to go on
-            async for entry in journals.follow(
-                self._ctx.host, self._ctx.unit, self._ctx.service.scope, after=after, lines=0
-            ):
+            async for entry in self._ctx.supervisor.follow(self._ctx.host, after=after, lines=0):
                 self._entries.append(entry)
                 del self._entries[:-KEPT_LINES]
                 self.came.set()
@@ -189,15 +181,19 @@ async def restart(ctx: Tuning, before: ServiceStatus) -> Mapping[str, ground.Hel
     """
 
     async def act() -> Mapping[str, ground.Held] | None:
-        now = await services.read_status(ctx.host, ctx.service)
+        supervisor = ctx.supervisor
+        now = await supervisor.status(ctx.host)
         apart: Mapping[str, ground.Held] | None = None
-        if now.running and ground.leaves_processes(now):
+        if supervisor.restart is None or (now.running and ground.leaves_processes(now)):
             apart = await ground.held(ctx, now)
         if now.invocation_id != before.invocation_id or now.active_state == "deactivating":
             return apart
-        await order(ctx, "reset-failed", ctx.unit)  # nothing to reset is no failure
-        done = await order(ctx, "restart" if apart is None else "stop", "--no-block", ctx.unit)
-        demand(done, f"{ctx.unit} cannot be restarted")
+        if supervisor.reset:
+            await order(ctx, supervisor.reset)  # nothing to reset is no failure
+        if apart is None and supervisor.restart:
+            demand(await order(ctx, supervisor.restart), f"{ctx.unit} cannot be restarted")
+        elif now.running:
+            demand(await order(ctx, supervisor.stop), f"{ctx.unit} cannot be stopped")
         return apart
 
     return await steadily(ctx.host, act)
@@ -264,7 +260,7 @@ class _Watching:
     async def run(self) -> Outcome:
         while True:
             status = await steadily(
-                self.ctx.host, lambda: services.read_status(self.ctx.host, self.ctx.service), lost=self.lost
+                self.ctx.host, lambda: self.ctx.supervisor.status(self.ctx.host), lost=self.lost
             )
             if self.new is None and status.invocation_id in ("", self.old):
                 failed = await self._stopping(status)
@@ -305,7 +301,8 @@ class _Watching:
             return None
         return self._explain(status) or Failure(
             Cause.UNKNOWN,
-            f"the old server ended and systemd started no new one ({status.active_state}, {status.result})",
+            f"the old server ended and {self.ctx.supervisor.name} started no new one"
+            f" ({status.active_state}, {status.result})",
             (),
             "look at the journal and at the unit's dependencies",
         )
@@ -332,12 +329,10 @@ class _Watching:
             )
 
         async def act() -> None:
-            now = await services.read_status(self.ctx.host, self.ctx.service)
-            if now.invocation_id == self.old and not now.running:
-                demand(
-                    await order(self.ctx, "start", "--no-block", self.ctx.unit),
-                    f"{self.ctx.unit} cannot be started",
-                )
+            now = await self.ctx.supervisor.status(self.ctx.host)
+            if now.invocation_id in (self.old, "") and not now.running:
+                self.host_since = await clock.now(self.ctx.host)
+                demand(await order(self.ctx, self.ctx.supervisor.start), f"{self.ctx.unit} cannot be started")
 
         await steadily(self.ctx.host, act, lost=self.lost)
         self.apart, self.gone_since = None, self.clock()
@@ -363,12 +358,14 @@ class _Watching:
         """Kill what does not end, if the profile or the operator says so."""
         told = self.ctx.service.kill_when_stuck or (self.ask_kill is not None and await self.ask_kill(stuck))
         if told:
-            await steadily(
-                self.ctx.host,
-                lambda: order(self.ctx, "kill", "-s", "SIGKILL", self.ctx.unit),
-                lost=self.lost,
-            )
+            await steadily(self.ctx.host, self._kill_now, lost=self.lost)
         return told
+
+    async def _kill_now(self) -> None:
+        supervisor = self.ctx.supervisor
+        argv = supervisor.kill(await supervisor.status(self.ctx.host))
+        if argv:
+            await order(self.ctx, argv)
 
     # the new server
 
@@ -380,10 +377,10 @@ class _Watching:
         if self.new is None:
             self.new, self.new_since = status.invocation_id, self.clock()
             self.host_since = status.exec_main_start or status.state_change
-        if status.invocation_id != self.new:
+        if status.invocation_id not in (self.new, ""):
             return self._explain(status) or Failure(
                 Cause.CRASH_LOOP,
-                "the new server died and systemd has started it once more",
+                f"the new server died and {self.ctx.supervisor.name} has started it once more",
                 (),
                 "read the journal of the first of these starts",
             )
@@ -443,7 +440,7 @@ class _Watching:
         return self.earlier.seconds - elapsed
 
     def _explain(self, status: ServiceStatus, *, timed_out: bool = False) -> Failure | None:
-        mine = self.lines.of(self.new, self.host_since) if self.new else []
+        mine = self.lines.of(self.new or "", self.host_since) if self.new or self.host_since else []
         return failures.explain(
             [entry.text for entry in mine],
             result=status.result,

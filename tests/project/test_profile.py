@@ -38,7 +38,8 @@ def test_the_owners_host_has_its_unit_and_the_three_knobs() -> None:
 
 def test_the_commented_profile_shows_every_key_of_the_model() -> None:
     text = (Path(__file__).parents[2] / "profiles/kimi-k26-ddtree.yaml").read_text()
-    models = (profile.Profile, profile.Connection, profile.Service, profile.Knob, profile.Bench)
+    service = (profile.Service, profile.Compose, profile.Commands)
+    models = (profile.Profile, profile.Connection, *service, profile.Knob, profile.Bench)
     keys = {key for model in models for key in model.model_fields} - {"env"}
     missing = [key for key in sorted(keys) if f"{key}:" not in text]
     assert missing == []

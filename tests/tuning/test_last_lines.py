@@ -19,7 +19,7 @@ def entry(number: int, text: str) -> JournalEntry:
 
 @pytest.mark.parametrize("end_first", [True, False], ids=["systemd's word first", "systemd's word last"])
 async def test_lines_that_journald_takes_after_the_end_are_waited_for(
-    monkeypatch: pytest.MonkeyPatch, end_first: bool
+    end_first: bool,
 ) -> None:
     ended = entry(1, "sglang.service: Main process exited, code=exited, status=1/FAILURE")
     cause = entry(2, "torch.OutOfMemoryError: CUDA out of memory.")
@@ -33,11 +33,7 @@ async def test_lines_that_journald_takes_after_the_end_are_waited_for(
     async def none_before(*_: object, **__: object) -> list[JournalEntry]:
         return []
 
-    monkeypatch.setattr(starting.journals, "follow", late)
-    monkeypatch.setattr(starting.journals, "read", none_before)
-    ctx = cast(
-        "Any", SimpleNamespace(host=None, unit="sglang.service", service=SimpleNamespace(scope="system"))
-    )
+    ctx = cast("Any", SimpleNamespace(host=None, supervisor=SimpleNamespace(follow=late, lines=none_before)))
     lines = starting.Lines(ctx)
     await lines.begin()
     await lines.settle("new")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+from ddtui.host.supervisors.systemd import Systemd
+from ddtui.profile import Service
 from ddtui.tuning import record
 from ddtui.tuning.model import ChangeRecord, FileTrace, Op, Phase, Turn
 from ddtui.tuning.place import Place
@@ -90,7 +92,9 @@ def test_the_way_back_quotes_what_a_shell_would_take_apart() -> None:
             "files": (FileTrace("/etc/a b/$(x).conf", "bb", "cc", False), TRACE),
         }
     )
-    lines = record.shell_way_back(Place("/var/lib/ddtui/x.service", True, True), hostile, user=False)
+    lines = record.shell_way_back(
+        Place("/var/lib/ddtui/x.service", True, True), hostile, Systemd(Service(unit="x.service"))
+    )
     assert lines[0] == "sudo cp /var/lib/ddtui/x.service/a/0.before '/etc/a b/$(x).conf'"
     assert lines[1] == f"sudo rm -f {TRACE.path}"
     assert lines[2:] == (
