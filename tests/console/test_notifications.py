@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from console.fakes import FakeSession, make_burst, make_view
-from console.harness import Desk, console
+from console.fakes import FakeSession, journal, make_burst, make_view
+from console.harness import Desk, console, make_app, until
 
 from ddtui import alerts, terminal
 from ddtui.desk import Event
@@ -123,3 +123,24 @@ async def test_what_is_copied_in_tmux_is_in_its_buffer_whatever_tmux_does_with_o
     await terminal.to_tmux("a\nb", {"TMUX": "/tmp/tmux-0/default,1,0"})
     assert (tmp_path / "asked").read_text() == "load-buffer -w -\nload-buffer -\n"  # an old tmux
     assert (tmp_path / "buffer").read_text() == "a\nb"
+
+
+@pytest.mark.parametrize("keys", [("2",), ("right_square_bracket", "z")], ids=["logs", "zoomed"])
+async def test_a_toast_leaves_the_newest_lines_of_the_journal_free(keys: tuple[str, ...]) -> None:
+    session = FakeSession()
+    session.lines.put_nowait(journal())
+    app = make_app(session)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await until(pilot, lambda: app.current_mode.startswith("tune") and app.desk.view.tune.surveyed)
+        await pilot.press(*keys)
+        app.notify("a burst is running; X stops it", title="burst", markup=False)
+        lines: list[str] = []
+
+        def there() -> bool:
+            lines[:] = [strip.text for strip in app.screen._compositor.render_strips()]
+            return any("X stops it" in line for line in lines)
+
+        await until(pilot, there)
+        journal_lines = [line for line in lines if "Decode batch" in line]
+        assert all("stops it" not in line and "burst  " not in line for line in journal_lines[-10:])
+        assert "tok/s" in lines[2] and "queue" in lines[2]
