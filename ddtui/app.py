@@ -445,7 +445,7 @@ class DdtuiApp(App[int]):
             self._cancel(group)
 
     def go(self, mode: str) -> None:
-        if self._desk is not None and self._desk.attached and self._desk.view.tune.surveyed:
+        if self._desk is not None and self._desk.attached and (mode == "logs" or self._desk.view.tune.surveyed):
             self.switch_mode(mode)
 
     def action_tune(self) -> None:

@@ -25,7 +25,7 @@ from ddtui.widgets.journal_file import save
 from ddtui.widgets.journal_filter import FilterError, parse_filter
 from ddtui.widgets.journal_lines import LEVELS
 from ddtui.widgets.journal_memory import JournalMemory
-from ddtui.widgets.journal_store import JournalStore, Pin, Reading
+from ddtui.widgets.journal_store import JournalStore, Pin, Reading, day
 from ddtui.widgets.journal_time import EXAMPLES, parse_time
 from ddtui.widgets.journal_view import JournalView
 from ddtui.widgets.pane import Pane
@@ -246,6 +246,11 @@ class JournalPane(Pane):
             state = f"⏸ held, {view.waiting:,} waiting"
         else:
             state = f"↑ scrolled, {view.waiting:,} new below"
+        number = view.here()
+        if number is not None and number >= self._store.base and not view.following:
+            of_line = day(self._store.times[number - self._store.base])
+            if of_line != day(self._now()):
+                state = f"{of_line}   {state}"
         if view.selected_from is not None:
             state = f"{len(view.selected_lines()):,} selected   {state}"
         if view.wrap:

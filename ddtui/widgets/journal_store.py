@@ -277,6 +277,11 @@ class JournalStore:
         return _stamp(int(self.times[number - self.base]))
 
 
+def day(at: float) -> str:
+    """Local day of a unix time: `Thu 28 May`."""
+    return time.strftime("%a %d %b", time.localtime(at))
+
+
 def _short(text: str) -> str:
     if len(text) <= LONGEST_KEPT:
         return text

@@ -188,6 +188,8 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
             self._hold()
         elif not self.following and at_end and not self.paused:
             self.follow()
+        elif not self.following:
+            self.post_message(JournalChanged())
 
     def _hold(self) -> None:
         self.following = False
@@ -232,12 +234,10 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         """Hold the view at this line, or the next one that is shown."""
         if not self.count:
             return
-        self.cursor = self.number_at(min(self.index_of(number), self.count - 1))
         self.paused = True
-        if self.following:
-            self._hold()
-        self._show(self.cursor)
-        self.refresh()
+        index = min(self.index_of(number), self.count - 1)
+        self._put_cursor(index)
+        self._show(self.number_at(index))
 
     def toggle_fold(self) -> bool:
         """Show all lines of the traceback under the cursor, or only the one that stands for it."""
@@ -394,6 +394,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         if self.following:
             self._hold()
         self.refresh()
+        self.post_message(JournalChanged())
 
     def _scroll_rows(self, by: float) -> None:
         self._moving = True
@@ -406,7 +407,6 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         if number is not None:
             self.selected_from = number
             self._put_cursor(self.index_of(number))
-            self.post_message(JournalChanged())
 
     def select_none(self) -> None:
         self.selected_from = None

@@ -11,6 +11,7 @@ from textual.widget import Widget
 from ddtui.host.base import Link, LinkState
 from ddtui.tuning.model import Phase, Progress
 from ddtui.view import Decode, View
+from ddtui.widgets.progress_bar import bar
 from ddtui.words import clock, duration, time_of_day
 
 LINK_LOOK: dict[LinkState, tuple[str, str]] = {
@@ -22,6 +23,7 @@ LINK_LOOK: dict[LinkState, tuple[str, str]] = {
     LinkState.CLOSED: ("○", "$muted"),
 }
 GAP = 3
+FIRST_READING, READINGS = 2.0, 8  # seconds of work on the host, and round trips, of the first reading
 
 
 class StatusStrip(Widget):
@@ -105,7 +107,7 @@ def strip(view: View, width: int, now: float, decoding: Decode | None = None) ->
         left.append((8, Content.styled(f"{running} running{queued}", "$muted")))
     for other in tune.others:
         left.append((2, Content.styled(other, "$warning")))
-    right = [*activity(view), *badges(view)]
+    right = [*reading(view, now), *activity(view), *badges(view)]
     tail = Content("  ").join(right) if right else Content("")
     while True:
         head = Content(" " * GAP).join(part for _, part in left)
@@ -116,6 +118,24 @@ def strip(view: View, width: int, now: float, decoding: Decode | None = None) ->
     if room < 0:
         head = head.truncate(max(0, width - tail.cell_length - 2), ellipsis=True)
     return Content.assemble(head, " " * max(1, width - head.cell_length - tail.cell_length), tail)
+
+
+def reading(view: View, now: float) -> list[Content]:
+    """How far the first reading of every layer is, by what it takes and how long the way to the host is."""
+    if view.tune.surveyed or not view.connected:
+        return []
+    waited = now - view.tune.link.since
+    usual = FIRST_READING + READINGS * (view.tune.link.rtt_ms or 0.0) / 1000
+    left = usual - waited
+    return [
+        bar(
+            48,
+            min(0.95, waited / usual),
+            left if left > 0 else None,
+            label="reading every layer",
+            elapsed=waited,
+        )
+    ]
 
 
 def link(link: Link, name: str, now: float) -> Content:

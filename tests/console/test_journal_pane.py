@@ -250,6 +250,16 @@ async def test_scrolled_past_the_top_earlier_lines_come_from_the_host() -> None:
         assert top(pane) == "older 0"
 
 
+async def test_of_lines_of_another_day_the_day_is_said() -> None:
+    async with console(session_with(lines("old", at=NOW - 3 * 86400), lines("new"))) as desk:
+        await opened(desk)
+        day = time.strftime("%a %d %b", time.localtime(NOW - 3 * 86400))
+        await desk.press("g")
+        await desk.until(lambda: day in desk.text())
+        await desk.press("j")
+        await desk.until(lambda: day not in desk.text())
+
+
 async def test_a_jump_to_a_time_reads_back_to_it() -> None:
     session = session_with(lines(*(f"line {i}" for i in range(100)), cursor="n"))
     session.older["n0"] = lines(*(f"older {i}" for i in range(50)), at=NOW - 100, cursor="o")

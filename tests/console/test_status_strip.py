@@ -56,3 +56,12 @@ def test_without_a_link_it_says_when_things_were_so_and_no_load() -> None:
     line = strip(view, 200, NOW + 600).plain
     assert f"active at {time_of_day(read_at)}" in line
     assert "running" not in line and " min" not in line
+
+
+def test_the_first_reading_has_a_bar_by_the_length_of_the_way() -> None:
+    link = Link(LinkState.CONNECTED, "root@ct200:22", rtt_ms=250.0, since=NOW)
+    view = View(make_profile(), make_view(link=link, surveyed=False))
+    assert "reading every layer ▓▓▓" in strip(view, 200, NOW + 1).plain
+    assert " 25%  eta 0:03" in strip(view, 200, NOW + 1).plain
+    assert " 95%  0:09" in strip(view, 200, NOW + 9).plain
+    assert "reading" not in strip(View(make_profile(), make_view()), 200, NOW).plain
