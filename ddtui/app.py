@@ -445,7 +445,10 @@ class DdtuiApp(App[int]):
             self._cancel(group)
 
     def go(self, mode: str) -> None:
-        if self._desk is not None and self._desk.attached and (mode == "logs" or self._desk.view.tune.surveyed):
+        if self._desk is None or not self._desk.attached:
+            return
+        reading = mode == "logs" and not isinstance(self.screen_stack[0], ConnectScreen)
+        if reading or self._desk.view.tune.surveyed:  # the journal comes before the first reading is over
             self.switch_mode(mode)
 
     def action_tune(self) -> None:

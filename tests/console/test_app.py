@@ -298,3 +298,16 @@ async def test_a_host_key_is_not_remembered_where_the_disk_is_closed() -> None:
     async with console(session, disk_closed=CLOSED, wait=False) as desk:
         await desk.until(lambda: session.answers == [False])
         assert CLOSED in desk.told()
+
+
+async def test_the_journal_can_be_read_before_the_first_reading_of_the_layers_is_over() -> None:
+    session = FakeSession(view=make_view(surveyed=False))
+    session.gate = asyncio.Event()
+    async with console(session, wait=False) as desk:
+        await desk.until(lambda: "connect" in session.calls)
+        await desk.press("2")
+        assert isinstance(desk.app.screen, ConnectScreen)
+        session.gate.set()
+        await desk.back_at(TuneScreen)
+        await desk.press("4", "2")
+        await desk.back_at(LogsScreen)
