@@ -154,10 +154,10 @@ class CompareScreen(PanedScreen):
         self._known: dict[int, StepRow] = {}
 
     def body(self) -> ComposeResult:
+        self._arrange(self.app.size.width)
         yield self.row
 
     def on_mount(self) -> None:
-        self._arrange(self.app.size.width)
         self.steps.view.focus()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -199,12 +199,12 @@ class CompareScreen(PanedScreen):
             self.answer.show(None, Content.styled(said(error), "$error"))
             return
         self._known |= {row.id: row for row in rows}
+        await self._compare(knowingly=False)  # before the list is shown: both come in one frame
         empty = "nothing is found" if self.steps.text else "no step was measured yet: x measures one"
         self.steps.view.show(rows, empty=empty)
         self.steps.set_title(f"Steps ({len(rows):,})")
         if self.steps.text == "":
             self.steps.view.select(self.desk.pair[1])
-        await self._compare(knowingly=False)
 
     def on_search_list_searched(self, event: SearchList.Searched) -> None:
         event.stop()

@@ -138,10 +138,10 @@ class HistoryScreen(PanedScreen):
         self.everywhere = False
 
     def body(self) -> ComposeResult:
+        self._arrange(self.app.size.width)
         yield self.row
 
     def on_mount(self) -> None:
-        self._arrange(self.app.size.width)
         self.list.view.focus()
 
     def on_resize(self, event: events.Resize) -> None:

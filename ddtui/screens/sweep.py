@@ -144,10 +144,10 @@ class SweepScreen(PanedScreen):
         self._listed = (False, 0)  # whether one runs, and its trials, when the earlier ones were read
 
     def body(self) -> ComposeResult:
+        self._arrange(self.app.size.width)
         yield self.row
 
     def on_mount(self) -> None:
-        self._arrange(self.app.size.width)
         self.form.focus_first()
         if self.desk.view.trying:
             self.show_pane(self.trials, focus=True)

@@ -107,9 +107,10 @@ def steps(
         )
         values += [like(word), word if word.isdigit() else -1, like(word)]
     rows = history.read(
-        "SELECT s.id, s.number, h.name, h.unit, s.at, s.simulated, h.id AS host_id,"
+        "SELECT s.id, s.number, h.name, h.unit, s.at, s.simulated,"
         " (SELECT count(*) FROM bursts b WHERE b.host = s.host AND b.step = s.number) AS bursts,"
         " (SELECT max(b.at) FROM bursts b WHERE b.host = s.host AND b.step = s.number) AS measured_at,"
+        " (SELECT max(p.output_rate) FROM points p WHERE p.host = s.host AND p.step = s.number) AS rate,"
         " (SELECT text FROM notes n WHERE n.subject = 'step' AND n.of = CAST(s.id AS TEXT)"
         " ORDER BY n.at DESC, n.id DESC LIMIT 1) AS note"
         " FROM steps s JOIN hosts h ON h.id = s.host"
@@ -117,7 +118,6 @@ def steps(
         [*values, limit],
     )
     knobs = _knobs(history, [row["id"] for row in rows])
-    rates = _rates(history, sorted({row["host_id"] for row in rows}))
     wrong = outputs.wrong_steps(history, host, unit)
     return [
         StepRow(
@@ -130,7 +130,7 @@ def steps(
             simulated=bool(row["simulated"]),
             bursts=row["bursts"],
             measured_at=row["measured_at"],
-            rate=rates.get((row["host_id"], row["number"])),
+            rate=row["rate"],
             note=row["note"] or "",
             wrong=wrong.get(row["id"], ""),
         )
@@ -308,17 +308,6 @@ def _knobs(history: History, ids: Sequence[int]) -> dict[int, dict[str, str | No
     for row in history.read(f"SELECT step, name, value FROM knobs WHERE step IN ({marks})", ids):
         found.setdefault(row["step"], {})[row["name"]] = row["value"]
     return found
-
-
-def _rates(history: History, hosts: Sequence[int]) -> dict[tuple[int, int], float]:
-    """The greatest rate of every step of these hosts (rows of `hosts`)."""
-    marks = ", ".join("?" for _ in hosts)
-    rows = history.read(
-        f"SELECT host, step, max(output_rate) AS rate FROM points WHERE host IN ({marks})"
-        " AND step IS NOT NULL AND output_rate IS NOT NULL GROUP BY host, step",
-        hosts,
-    )
-    return {(row["host"], row["step"]): row["rate"] for row in rows}
 
 
 def _turns(record: Mapping[str, Any]) -> Sequence[str]:

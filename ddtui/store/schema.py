@@ -126,4 +126,5 @@ MIGRATIONS: tuple[str, ...] = (
         PRIMARY KEY (sweep, number)
     ) WITHOUT ROWID;
     """,
+    "CREATE INDEX points_rate ON points (host, step, output_rate);",
 )
