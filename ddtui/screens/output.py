@@ -64,7 +64,7 @@ class OutputCheck(Dialog[None]):
             return
         passed, words = time.monotonic() - self._began, self.query_one("#check-bar", Words)
         left = passed / self._part * (1 - self._part) if self._part > 0.02 else None
-        words.show(bar(max(20, words.size.width), self._part, left, elapsed=passed))
+        words.show(bar(max(20, words.size.width), self._part, left))
 
     async def _run(self) -> None:
         try:
