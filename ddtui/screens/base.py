@@ -130,12 +130,7 @@ class ConsoleScreen(Screen[None]):
         yield KeyBar(self.footer_keys)
 
     def _post_register(self, app: App[Any]) -> None:
-        """A new screen gets its styles as it is mounted: without this, Textual parses all sheets twice more."""
-        super()._post_register(app)
-        self._css_update_count = app._css_update_count
-
-    def _post_register(self, app: App[Any]) -> None:
-        """A new screen gets its styles as it is mounted: without this, Textual parses all sheets twice more."""
+        """A new screen is styled as it is mounted: without this, Textual parses all sheets twice more."""
         super()._post_register(app)
         self._css_update_count = app._css_update_count
 

@@ -167,7 +167,7 @@ class CompareScreen(PanedScreen):
         self.row.set_class(width < NARROW, "-tabbed")
         self.set_class(width >= WIDE, "-wide")
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         self.console.spawn("compare-steps", self._read, exclusive=True)
 
     def show_view(self, view: View) -> None:

@@ -151,7 +151,7 @@ class HistoryScreen(PanedScreen):
         self.row.set_class(width < NARROW, "-tabbed")
         self.set_class(NARROW <= width < MEDIUM, "-medium")
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         self._reload()
 
     @property

@@ -159,7 +159,7 @@ class SweepScreen(PanedScreen):
         self.row.set_class(width < NARROW, "-tabbed")
         self.set_class(width >= WIDE, "-wide")
 
-    def on_screen_resume(self) -> None:
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
         self.console.spawn("sweep-earlier", self._read_earlier, exclusive=True)
         self._work_out()
 
