@@ -346,7 +346,7 @@ class DdtuiApp(App[int]):
         self._clipboard = text
         if self._driver is not None:
             self._driver.write(terminal.clipboard(text))
-        self._spawn_of(None, "clipboard", terminal.to_tmux(text), exclusive=True)
+        self._spawn_of(None, "clipboard", terminal.to_program(text), exclusive=True)
 
     def on_earlier_wanted(self, event: EarlierWanted) -> None:
         event.stop()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 
 SCREEN_CHUNK = 240  # characters that every version of screen passes on at once
-TMUX_SECONDS = 3.0
+COPY_SECONDS = 3.0
 
 
 def passed_on(sequence: str, env: Mapping[str, str] = os.environ) -> str:
@@ -28,19 +28,28 @@ def clipboard(text: str, env: Mapping[str, str] = os.environ) -> str:
     return sequence if env.get("TMUX") else passed_on(sequence, env)
 
 
-async def to_tmux(text: str, env: Mapping[str, str] = os.environ) -> None:
-    """In tmux: into its newest buffer, and from there on the clipboard; tmux's own settings let OSC 52 by a
-    program go unheard. Where tmux cannot be asked, nothing happens.
+def copiers(env: Mapping[str, str] = os.environ) -> tuple[tuple[str, ...], ...]:
+    """Programs that take a text on stdin where OSC 52 alone does not do, the first that works is enough.
+
+    tmux: its newest buffer, and from there the clipboard; tmux's own settings let OSC 52 by a program go
+    unheard. The Terminal of macOS knows no OSC 52.
     """
-    if not env.get("TMUX"):
-        return
-    for argv in (("tmux", "load-buffer", "-w", "-"), ("tmux", "load-buffer", "-")):  # -w: since tmux 3.2
+    if env.get("TMUX"):
+        return ("tmux", "load-buffer", "-w", "-"), ("tmux", "load-buffer", "-")  # -w: since tmux 3.2
+    if env.get("TERM_PROGRAM") == "Apple_Terminal":
+        return (("pbcopy",),)
+    return ()
+
+
+async def to_program(text: str, env: Mapping[str, str] = os.environ) -> None:
+    """Put the text on the clipboard by the first of `copiers` that works; without one, nothing happens."""
+    for argv in copiers(env):
         with suppress(OSError, TimeoutError):
             process = await asyncio.create_subprocess_exec(
                 *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,
             )  # fmt: skip
-            async with asyncio.timeout(TMUX_SECONDS):
+            async with asyncio.timeout(COPY_SECONDS):
                 await process.communicate(text.encode())
             if process.returncode == 0:
                 return

@@ -11,20 +11,51 @@ import gzip
 from pathlib import Path
 
 import pytest
-from console.fakes import FakeSession, journal, make_burst
+from console.fakes import NOW, FakeSession, journal, make_burst, make_view
 from console.harness import make_app, until
 from console.histories import make_past
 from console.test_snapshots import drawn
+from textual._compositor import LayoutUpdate
+from textual.app import App
 from textual.pilot import Pilot
 
+from ddtui.bench.quality import Quality, Verdict
+from ddtui.host.base import Unreachable
+from ddtui.screens.pick import Offer
 from ddtui.screens.tune import TuneScreen
+from ddtui.view import LayerView
 
 LOOKS = Path(__file__).parent / "__looks__"
 SIZES = [(80, 24), (120, 36), (160, 45), (200, 60)]
 THEMES = ["ddtui-dark", "ddtui-light", "ddtui-contrast"]
 
-# how each screen is reached from the tune screen, and the class that then shows
+LAYERS = (
+    LayerView(
+        "drafter config",
+        NOW - 12,
+        None,
+        (
+            "config             /data/models/Kimi-K2.6-DFlash/config.json",
+            "kind               DFLASH, qwen3 (DFlashDraftModel)",
+            "layers             6: 5 sliding, 1 full",
+            "sliding_window     2048",
+            "rope               theta 1e+06, yarn ×64 on 4096",
+        ),
+    ),
+    LayerView("engine", NOW - 12, None, ("version            0.5.11", "window flag        none")),
+    LayerView("server", NOW - 65, "the server wants an API key: set api_key_env in the profile"),
+    LayerView("journal", None, "not read yet"),
+    LayerView("measured", NOW - 12, "no burst of this setting yet"),
+)
+OFFERS = (
+    Offer("ct200", "ct200", "Kimi K2.6 with a DFlash drafter and DDTree"),
+    Offer("ct201", "ct201", "the same, in production"),
+    Offer("broken", "", problem="broken.yaml:3: connection.host: is missing"),
+)
+
+# by which keys each screen is reached from the tune screen, and the class that then shows
 SCREENS: dict[str, tuple[str, str]] = {
+    "connect": ("", "ConnectScreen"),  # where connecting failed
     "tune": ("", "TuneScreen"),
     "logs": ("2", "LogsScreen"),
     "bursts": ("3", "BurstsScreen"),
@@ -37,41 +68,68 @@ SCREENS: dict[str, tuple[str, str]] = {
     "flag": ("f", "FlagDialog"),
     "burst": ("x", "BurstDialog"),
     "palette": ("ctrl+p", "CommandPalette"),
+    "layers": ("L", "LayersDialog"),
+    "hosts": ("H", "HostsDialog"),
+    "first-run": ("H end enter", "FirstRun"),
+    "ab": ("plus A", "ABDialog"),
+    "output": ("O y", "OutputCheck"),  # when it is done
 }
 
 
 async def still(pilot: Pilot[int]) -> str:
     """The screen once nothing moves any more: the same twice, with everything that runs let run between."""
-    before, same = "", 0
+    before, same = None, 0
     async with asyncio.timeout(30):
         while same < 4:
             await drawn(pilot)
-            now = pilot.app.export_screenshot(title="ddtui")
+            now = shown(pilot.app)
             same = same + 1 if now == before else 0
             before = now
             await asyncio.sleep(0.05)
-    return before
+    return pilot.app.export_screenshot(title="ddtui")
+
+
+def shown(app: App[int]) -> object:
+    """What `export_screenshot` would draw, in a tenth of its time."""
+    drawing = app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+    assert isinstance(drawing, LayoutUpdate)
+    return [list(line) for line in drawing.strips]
 
 
 @pytest.mark.parametrize("name", SCREENS)
 async def test_every_screen_in_every_size_and_theme(
     name: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    key, shows = SCREENS[name]
+    keys, shows = SCREENS[name]
     session = FakeSession()
     session.earlier = [make_burst("b7", 7, 1.15), make_burst("b6", 6)]
     session.lines.put_nowait(journal())
     session.past = make_past(tmp_path)
-    app = make_app(session)
+    if name == "layers":
+        session.view = make_view(layers=LAYERS)
+    if name == "connect":
+        session.connect_error = Unreachable(
+            "ct200 port 22: connection refused", hint="is sshd running there?"
+        )
+    session.checks.put_nowait(
+        Quality(Verdict.DIFFERENT, "9 of 45 outputs differ", 45, 6, failed_tasks=("slugs", "intervals"))
+    )
+    app = make_app(session, find_offers=lambda: OFFERS)
     app.animation_level = "none"
     looks: dict[str, str] = {}
     async with app.run_test(size=SIZES[0]) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, TuneScreen) and app.screen._composed)
-        await until(
-            pilot, lambda: app.desk.view.tune.surveyed and len(app.desk.view.bursts) >= 2 and app.desk.store
-        )
-        if key:
+        if shows != "ConnectScreen":
+            await until(pilot, lambda: isinstance(app.screen, TuneScreen) and app.screen._composed)
+            await until(
+                pilot,
+                lambda: app.desk.view.tune.surveyed and len(app.desk.view.bursts) >= 2 and app.desk.store,
+            )
+        for key in keys.split():
+            before = app.screen
             await pilot.press(key)
+            if len(keys.split()) > 1 and key not in ("plus", "end"):
+                await until(pilot, lambda: app.screen is not before and app.screen.is_mounted)  # noqa: B023
+                await drawn(pilot)
         await until(pilot, lambda: type(app.screen).__name__ == shows and app.screen.is_mounted)
         await still(pilot)
         for theme in THEMES:

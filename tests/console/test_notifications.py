@@ -118,9 +118,9 @@ async def test_what_is_copied_in_tmux_is_in_its_buffer_whatever_tmux_does_with_o
     )
     (tmp_path / "tmux").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    await terminal.to_tmux("a\nb", {})
+    await terminal.to_program("a\nb", {})
     assert not (tmp_path / "asked").exists()
-    await terminal.to_tmux("a\nb", {"TMUX": "/tmp/tmux-0/default,1,0"})
+    await terminal.to_program("a\nb", {"TMUX": "/tmp/tmux-0/default,1,0"})
     assert (tmp_path / "asked").read_text() == "load-buffer -w -\nload-buffer -\n"  # an old tmux
     assert (tmp_path / "buffer").read_text() == "a\nb"
 
@@ -144,3 +144,9 @@ async def test_a_toast_leaves_the_newest_lines_of_the_journal_free(keys: tuple[s
         journal_lines = [line for line in lines if "Decode batch" in line]
         assert all("stops it" not in line and "burst  " not in line for line in journal_lines[-10:])
         assert "tok/s" in lines[2] and "queue" in lines[2]
+
+
+def test_the_terminal_of_macos_which_knows_no_osc_52_gets_copies_by_its_own_program() -> None:
+    assert terminal.copiers({"TERM_PROGRAM": "Apple_Terminal"}) == (("pbcopy",),)
+    assert terminal.copiers({"TERM_PROGRAM": "iTerm.app"}) == ()
+    assert terminal.copiers({"TERM_PROGRAM": "Apple_Terminal", "TMUX": "x"})[0][0] == "tmux"
