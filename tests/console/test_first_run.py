@@ -112,6 +112,50 @@ async def test_a_host_that_cannot_be_looked_at_is_explained_and_asked_again(host
         assert app.screen.query_one("#host", Input).has_focus
 
 
+async def test_of_several_units_the_operator_chooses_and_one_that_does_not_run_is_said_to(
+    named: None, access: Access
+) -> None:
+    first = next(access.root.rglob("sglang-k26-ddtree.service"))
+    other = first.with_name("sglang-other.service")
+    other.write_text(first.read_text().replace("30000", "30001"))
+    try:
+        async with first_run() as (app, pilot):
+            await type_in(pilot, "#host", "gpu-1")
+            await until(pilot, lambda: "2 found" in shown(app))
+            assert not app.screen.has_class("-tested")
+            await pilot.press("down", "enter")
+            await until(pilot, lambda: app.screen.has_class("-tested"))
+            text = shown(app)
+            assert "/sglang-other.service" in text and "no server process runs under the unit" in text
+            await type_in(pilot, "#name", "other")
+            await until(pilot, lambda: not isinstance(app.screen, FirstRun))
+        assert profile.load("other").service.unit == "sglang-other.service"
+    finally:
+        other.unlink()
+
+
+async def test_a_host_without_sglang_is_named_as_such(named: None, access: Access) -> None:
+    unit = next(access.root.rglob("sglang-k26-ddtree.service"))
+    hidden = unit.rename(access.root / "hidden")
+    try:
+        async with first_run() as (app, pilot):
+            await type_in(pilot, "#host", "gpu-1")
+            await until(pilot, lambda: "nothing found" in shown(app))
+            assert "is this the right host and account?" in shown(app)
+            assert app.screen.query_one("#host", Input).has_focus
+    finally:
+        hidden.rename(unit)
+
+
+async def test_a_host_that_takes_none_of_the_keys_says_so_and_what_to_do(named: None) -> None:
+    config = Path(os.environ["HOME"]) / ".ssh/config"
+    config.write_text(config.read_text().replace("IdentityFile", "IdentitiesOnly yes\n #"))
+    async with first_run() as (app, pilot):
+        await type_in(pilot, "#host", "gpu-1")
+        await until(pilot, lambda: "there is no key to offer" in shown(app))
+        assert "ssh-add" in shown(app)
+
+
 async def test_escape_goes_back_step_by_step_and_leaves_nothing_behind(named: None) -> None:
     async with first_run() as (app, pilot):
         await type_in(pilot, "#host", "gpu-1")
