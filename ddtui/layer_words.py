@@ -137,7 +137,8 @@ def _unit(unit: UnitReading, reload: str | None, problems: Any) -> Facts:
     yield "runs as", unit.user
     yield "environment", tuple(sorted(unit.environment))
     yield "log", unit.log
-    yield "systemd", reload or "has loaded what is on disk"
+    if unit.unit is not None:
+        yield "systemd", reload or "has loaded what is on disk"
     for text in (*unit.problems, *([unit.stale] if unit.stale else ()), problems.get("files")):
         yield "problem", text
     for text in unit.warnings:
