@@ -98,7 +98,7 @@ DEFAULT_TEXT = """\
 # `ddtui config` prints what is in force, or says what is wrong and where.
 
 # theme = "ddtui-dark"      # T in the console shows them all, and writes the one that is chosen below
-# ascii = false             # true: no line drawing, only characters that every terminal and font has
+# ascii = false             # true: only characters that every terminal and font has; so on the Linux console
 # plain = false             # true: one line of text per event instead of the console (as --plain)
 # refresh = 2.0             # seconds between two looks at the host, 1 to 60; the journal always comes at once
 # journal_lines = 200000    # lines of the journal that the console keeps; older ones stay on the host
@@ -167,6 +167,8 @@ def with_environment(settings: Settings, environment: Mapping[str, str]) -> Sett
         value = environment.get(f"DDTUI_{name.upper()}")
         if value:
             wishes[name] = value
+    if environment.get("TERM") == "linux" and "ascii" not in settings.model_fields_set:
+        wishes.setdefault("ascii", True)  # the Linux console's fonts have none of the other characters
     try:
         return Settings.model_validate({**settings.model_dump(), **wishes}) if wishes else settings
     except ValidationError as error:

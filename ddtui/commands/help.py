@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 from collections.abc import Callable
+from contextlib import suppress
 
 from ddtui.commands.failure import InputError
 
@@ -15,14 +16,16 @@ def run(args: argparse.Namespace) -> int:
         width = max(map(len, TOPICS))
         for name, (about, _) in TOPICS.items():
             print(f"  {name:<{width}}  {about}")
-        print("\n`ddtui --help` lists the commands, `ddtui COMMAND --help` what each takes.")
+        print("\n`ddtui --help` lists the commands; `ddtui help COMMAND` says what each takes.")
         return 0
     topic = TOPICS.get(args.topic)
     if topic is None:
         from ddtui.commands import COMMANDS
 
         if args.topic in COMMANDS:
-            raise InputError(f"that is a command: `ddtui {args.topic} --help`")
+            with suppress(SystemExit):  # printed
+                args.parser.parse_args([args.topic, "--help"])
+            return 0
         close = difflib.get_close_matches(args.topic, TOPICS, 1)
         meant = f"; did you mean `ddtui help {close[0]}`?" if close else f"; there are {', '.join(TOPICS)}"
         raise InputError(f"there is no topic {args.topic!r}{meant}")
@@ -53,6 +56,18 @@ def keys() -> str:
     return "\n".join(lines)
 
 
+def screens() -> str:
+    """Every screen with its key."""
+    from ddtui.actions import ACTIONS
+
+    lines = ["Screens of the console; escape leads back, ? shows the keys of where you are.", ""]
+    for action in ACTIONS:
+        if action.area == "go to":
+            written = ", ".join(map(_written, action.key_names))
+            lines.append(f"  {written:<5} {action.label:<12} {action.about}")
+    return "\n".join([*lines, "", *SCREENS.splitlines()])
+
+
 def _written(key: str) -> str:
     named = {"slash": "/", "question_mark": "?", "colon": ":", "plus": "+", "minus": "-", "equals_sign": "="}
     named |= {"left_square_bracket": "[", "right_square_bracket": "]"}
@@ -70,6 +85,30 @@ def config() -> str:
 
     return f"Settings are read from {settings.path()}; this is the whole file:\n\n{settings.DEFAULT_TEXT}"
 
+
+SCREENS = """\
+With no profile the first screen lists them, and n makes one. Where a screen has several panes, tab
+or [ and ] go from one to the next, z gives one the whole screen. Under 100 columns panes side by
+side become tabs; under 60x15 nothing is drawn. :, or ^p, finds every action by its name.
+"""
+
+TERMINALS = """\
+Colours: as many as the terminal has. COLORTERM=truecolor says all of them (SSH does not carry it:
+without it 256 are used, by TERM); with 16 the theme is ddtui-16; with NO_COLOR, or on a terminal
+without colours, none is sent, and bold, dim and reverse stand for them. No state is told by colour
+alone. T chooses a theme and writes it into config.toml.
+
+Characters: DDTUI_ASCII=1 (or `ascii = true` in the settings) draws with ASCII only. It is so by
+itself on the Linux console (TERM=linux), whose fonts have none of the others.
+
+Copying (y) goes by OSC 52, also through SSH. tmux: its buffer is filled too. GNU screen passes it
+on. Terminal of macOS: it knows no OSC 52; on the Mac itself `pbcopy` is used, through SSH nothing
+is copied: hold fn and select with the mouse, or save the lines with S.
+
+tmux: set -g default-terminal "tmux-256color"; set -as terminal-features ",*:RGB" for all colours.
+Windows Terminal: nothing to set, in WSL and through SSH alike. Of old consoles (conhost): --plain.
+Serial lines, screen readers, TERM=dumb: --plain.
+"""
 
 VERDICTS = """\
 A setting can stand in many places: the drafter's config on disk, the engine's code, the unit
@@ -159,6 +198,8 @@ unit, zzz-ddtui.conf, and the record of changes below /var/lib/ddtui.
 
 TOPICS: dict[str, tuple[str, str | Callable[[], str]]] = {
     "keys": ("every action of the console with its keys", keys),
+    "screens": ("every screen of the console with its key", screens),
+    "terminals": ("colours, characters, copying; tmux, macOS, Windows, NO_COLOR", TERMINALS),
     "verdicts": ("layers, and what in force means", VERDICTS),
     "knobs": ("budget, topk, window, and turning them", KNOBS),
     "changes": ("plan, apply, verify, roll back", CHANGES),

@@ -13,6 +13,7 @@ from project.test_cli import ddtui
 from ddtui import settings
 from ddtui.actions import BY_ID
 from ddtui.ascii import TABLE, InAscii
+from ddtui.commands import COMMANDS
 from ddtui.settings import SettingsError, key_name, parse
 
 FILE = Path("/x/config.toml")
@@ -156,6 +157,16 @@ def test_help_lists_topics_and_shows_keys_as_they_are_set() -> None:
     assert wrong.returncode == 2 and "did you mean `ddtui help keys`" in wrong.stderr
 
 
+def test_help_knows_every_command_and_every_screen() -> None:
+    shown = ddtui("help", "screens").stdout
+    for action in BY_ID.values():
+        if action.area == "go to":
+            assert f" {action.label} " in shown and action.about in shown
+    for command in sorted(COMMANDS - {"config", "profiles"}):  # these two are topics as well
+        done = ddtui("help", command)
+        assert done.returncode == 0 and done.stdout.startswith(f"usage: ddtui {command}"), command
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completions_are_scripts_that_the_shell_takes(shell: str, tmp_path: Path) -> None:
     script = tmp_path / "completion"
@@ -204,3 +215,11 @@ def test_in_ascii_every_drawn_cell_stays_one_cell_and_letters_stay() -> None:
     InAscii(stream).write("╭─ Journal ▶ ┤│⣿ 5 ⠀≥ \x1b[31m日本é")
     assert stream.text == "+- Journal > +|: 5  > \x1b[31m日本é"
     assert all(len(plain) == 1 and plain.isascii() for plain in TABLE.values())
+
+
+def test_the_linux_console_is_drawn_in_ascii_unless_the_settings_say_otherwise() -> None:
+    assert settings.load({"TERM": "linux"}).ascii
+    assert not settings.load({"TERM": "xterm-256color"}).ascii
+    write("ascii = false\n")
+    assert not settings.load({"TERM": "linux"}).ascii
+    assert settings.load({"TERM": "linux", "DDTUI_ASCII": "true"}).ascii
