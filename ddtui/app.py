@@ -29,7 +29,6 @@ from ddtui import alerts, leaving, modes, terminal, themes
 from ddtui.actions import BY_ID, Needs, Where, overlaps
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
-from ddtui.colours import Colours, fit
 from ddtui.desk import Desk, Event, said
 from ddtui.host.base import HostError
 from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
@@ -44,6 +43,7 @@ from ddtui.screens.trials import EXPERIMENT, TrialFlows
 from ddtui.session import Session
 from ddtui.settings import Settings, SettingsError, keep_theme
 from ddtui.view import ChangeKind, View
+from ddtui.widgets.colours import Colours, fit
 from ddtui.widgets.inert import Inert
 
 if TYPE_CHECKING:

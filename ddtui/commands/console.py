@@ -40,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
                 return _plain(args, found.refresh)
             raise InputError(f"TERM={term} cannot draw the console; --plain gives one line of text per event")
     from ddtui.app import DdtuiApp
-    from ddtui.colours import Colours, by_terminfo, of_terminal
     from ddtui.session import open_session
+    from ddtui.widgets.colours import Colours, by_terminfo, of_terminal
 
     profile = args.load(args.profile) if args.profile else None
     colours = Colours.ALL if served else of_terminal(os.environ, by_terminfo(os.environ.get("TERM", "")))

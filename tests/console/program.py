@@ -16,9 +16,9 @@ from console.fakes import NOW, FakeSession, journal, make_burst  # noqa: E402
 from console.harness import make_app  # noqa: E402
 
 from ddtui.app import DdtuiApp  # noqa: E402
-from ddtui.colours import by_terminfo, of_terminal  # noqa: E402
 from ddtui.host.base import HostKey  # noqa: E402
 from ddtui.screens.pick import Offer  # noqa: E402
+from ddtui.widgets.colours import by_terminfo, of_terminal  # noqa: E402
 
 
 def main(words: list[str], folder: Path) -> int:

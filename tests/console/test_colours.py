@@ -10,7 +10,7 @@ import pytest
 from pty_terminal import Terminal
 from rich.style import Style
 
-from ddtui.colours import Colours, nearest, of_terminal, uncoloured
+from ddtui.widgets.colours import Colours, nearest, of_terminal, uncoloured
 
 PROGRAM = str(Path(__file__).with_name("program.py"))
 

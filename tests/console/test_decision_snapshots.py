@@ -12,10 +12,10 @@ from console.histories import PLAN, ended_sweep, make_past, running_sweep
 from console.test_snapshots import Steps, drawn
 from textual.pilot import Pilot
 
-from ddtui.colours import Colours
 from ddtui.screens.ab import ABDialog
 from ddtui.screens.tune import TuneScreen
 from ddtui.tuning.model import Op, Turn
+from ddtui.widgets.colours import Colours
 
 SnapCompare = Callable[..., bool]
 SIZES = [(80, 24), (160, 45), (200, 60)]

@@ -15,7 +15,6 @@ from console.harness import make_app, until
 from textual.pilot import Pilot
 
 from ddtui.bench.model import BurstState, Cell
-from ddtui.colours import Colours
 from ddtui.host.base import HostKey, HostKeyRefused, Link, LinkState
 from ddtui.screens.bursts import BurstsScreen
 from ddtui.screens.dialogs import Secret, Trust
@@ -25,6 +24,7 @@ from ddtui.screens.logs import LogsScreen
 from ddtui.screens.review import Review
 from ddtui.screens.tune import TuneScreen
 from ddtui.widgets.chart import Chart
+from ddtui.widgets.colours import Colours
 from ddtui.widgets.journal_view import JournalView
 
 SnapCompare = Callable[..., bool]
