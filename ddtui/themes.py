@@ -126,7 +126,7 @@ CONTRAST = Theme(
 )
 
 # The 16 colours that every terminal has, each exactly as Rich counts it, so that none becomes another one:
-# 0 black, 4 blue, 7 white and 8 to 15 the bright ones. ddtui/widgets/colours.py reads them where there is no colour.
+# 0 black, 4 blue, 7 white and 8 to 15 the bright ones. widgets/colours.py reads them without colour.
 SIXTEEN = Theme(
     name="ddtui-16",
     primary="#55ffff",
