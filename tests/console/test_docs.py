@@ -21,7 +21,10 @@ from ddtui.screens.base import written_key
 from ddtui.screens.burst import BurstDialog
 from ddtui.screens.commands import CommandLog
 from ddtui.screens.flag import FlagDialog
+from ddtui.screens.hosts import HostsDialog
 from ddtui.screens.knob import KnobDialog
+from ddtui.screens.layers import LayersDialog
+from ddtui.screens.output import OutputCheck
 from ddtui.screens.review import Review
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +51,9 @@ PAGES: dict[str, tuple[Keys, Path]] = {
     "review": (Review, KEPT / "test_review[160x45].svg"),
     "burst": (BurstDialog, LOOKS / "burst-dark-120x36.svgz"),
     "ab": (ABDialog, DECISIONS / "test_quick_ab.svg"),
+    "layers": (LayersDialog, LOOKS / "layers-dark-120x36.svgz"),
+    "hosts": (HostsDialog, LOOKS / "hosts-dark-120x36.svgz"),
+    "output": (OutputCheck, LOOKS / "output-dark-120x36.svgz"),
     "command-log": (CommandLog, LOOKS / "commands-dark-120x36.svgz"),
     "help": ((Where.EVERYWHERE,), LOOKS / "help-dark-120x36.svgz"),
 }
