@@ -30,12 +30,22 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     return home
 
 
+def _host_name(request: pytest.FixtureRequest) -> str:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
+    module = request.module.__name__.rpartition(".")[2]
+    return f"{worker}-{module}"[:38]
+
+
 @pytest.fixture(scope="module")
 def testhost(request: pytest.FixtureRequest) -> Iterator[TestHost]:
     """A freshly booted real host, one for each test module."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
-    module = request.module.__name__.rpartition(".")[2]
-    yield from boot(f"{worker}-{module}"[:40])
+    yield from boot(_host_name(request))
+
+
+@pytest.fixture(scope="module")
+def second_testhost(request: pytest.FixtureRequest) -> Iterator[TestHost]:
+    """Another one beside it, of the same kind."""
+    yield from boot(_host_name(request) + "-2")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -14,11 +13,9 @@ from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit
 from ddtui.profile import Bench
-from ddtui.tuning import alike, forecast, steps
+from ddtui.tuning import alike, forecast
 from ddtui.tuning import survey as surveys
-from ddtui.tuning.context import Tuning
 from ddtui.tuning.ledger import DONE, Ledger
-from ddtui.tuning.survey import Survey
 
 
 def run(args: argparse.Namespace) -> int:
@@ -35,14 +32,14 @@ async def _run(args: argparse.Namespace) -> int:
             contexts.append(await stack.enter_async_context(tuning(given)))
         ctx = contexts[0]
         assert ctx.history is not None
+        survey = await surveys.read(ctx)
+        await alike.must_be_alike(contexts, survey)
         if args.resume is not None:
             book = Ledger.find(ctx.history, ctx.host.name, ctx.unit, args.resume or None)
             if book.state == DONE:
                 raise InputError(f"the sweep {book.id} is done")
             return await experiment.follow("sweep", contexts, book, args, resumed=True)
         plan = _plan(args, ctx.profile.bench)
-        survey = await surveys.read(ctx)
-        await _must_be_alike(contexts, survey)
         ready = await forecast.make(ctx, survey, plan, hosts=len(contexts))
         if args.forecast:
             emit(args.json, "forecast", experiment.report(ready), experiment.forecast_lines(ready))
@@ -53,21 +50,6 @@ async def _run(args: argparse.Namespace) -> int:
             return 130
         book = Ledger.begin(ready.plan, ctx.history, ctx.host.name, ctx.unit)
         return await experiment.follow("sweep", contexts, book, args)
-
-
-async def _must_be_alike(contexts: Sequence[Tuning], first: Survey) -> None:
-    """Refuse to share a sweep among hosts of which the numbers could not be told apart from the settings'."""
-    if len(contexts) == 1:
-        return
-    one = steps.setting_of(contexts[0], first)
-    for ctx in contexts[1:]:
-        other = steps.setting_of(ctx, await surveys.read(ctx))
-        if one is None or other is None:
-            name = contexts[0].profile.name if one is None else ctx.profile.name
-            raise InputError(f"{name}: no server runs there, so it is not known to be of the same kind")
-        if found := alike.differences(one, other):
-            names = f"{contexts[0].profile.name} and {ctx.profile.name}"
-            raise InputError(f"{names} are not of one kind, so they cannot share a sweep: {'; '.join(found)}")
 
 
 def _plan(args: argparse.Namespace, bench: Bench) -> ExperimentPlan:

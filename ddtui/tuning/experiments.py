@@ -105,6 +105,7 @@ class _Running:
     def __init__(self, ledger: Ledger, rigs: Sequence[Rig], restarts: Restarts) -> None:
         self.changed = asyncio.Event()
         self._ledger, self._rigs, self._restarts = ledger, rigs, restarts
+        self._hosts = {rig.name: rig for rig in rigs}
         self._turn = asyncio.Condition()
         self._resumed = {trial.number for trial in ledger.trials if not trial.state.over}
         self._began = time.monotonic()
@@ -169,7 +170,7 @@ class _Running:
         for stage in {trial.stage for trial in self._ledger.trials if trial.stage in ("A", "B")}:
             runs = [t for t in self._ledger.trials if t.stage == stage and t.measured and t.runs]
             if len(runs) > 1:
-                self._ledger.keep_series(stage, self._rigs[0].side(runs[0]).target, runs)
+                self._ledger.keep_series(stage, self._side_of(runs[0]).target, runs)
 
     # trials
 
@@ -188,9 +189,9 @@ class _Running:
             while True:
                 for number in sorted(self._resumed):
                     cut = self._ledger.trials[number]
-                    if cut.host in ("", rig.name):
+                    if cut.host == rig.name or cut.host not in self._hosts:
                         self._resumed.discard(number)
-                        return cut
+                        return self._ledger.put(replace(cut, host=rig.name))
                 found = search.ask(self._ledger.plan, self._ledger.trials)
                 if isinstance(found, Ask):
                     return self._ledger.put(experiment.of_ask(len(self._ledger.trials), found, rig.name))
@@ -222,11 +223,11 @@ class _Running:
             text = trial.text or f"{len(missing)} cells could not be measured"
             self._ledger.put(replace(trial, state=TrialState.FAILED, text=text))
             return
-        reference = next((t for t in self._ledger.trials if t.state is TrialState.MEASURED and t.runs), None)
-        wrong = rig.judge(trial, reference)
+        before = [t for t in self._ledger.trials if t.state is TrialState.MEASURED and t.runs]
+        wrong = rig.judge(trial, before[0] if before else None)
         self._ledger.put(replace(trial, state=TrialState.MEASURED, text=wrong, wrong=wrong))
         self._publish()
-        if reference is None and not wrong and self._checks:
+        if all(t.host != rig.name for t in before) and not wrong and self._checks:
             await rig.check(partial(self._tell, rig), reference=True)
 
     async def _put(self, rig: Rig, trial: Trial, *, fresh: bool) -> Trial:
@@ -335,11 +336,15 @@ class _Running:
             return Side(stage, {}, {})
         cells = sides.by_cell([run for trial in trials for run in trial.runs.values()])
         wrong = next((trial.wrong for trial in trials if trial.wrong), "")
-        return replace(self._rigs[0].side(trials[0]), runs=cells, wrong=wrong)
+        return replace(self._side_of(trials[0]), runs=cells, wrong=wrong)
+
+    def _side_of(self, trial: Trial) -> Side:
+        """The trial as a side, by the host that it was made on."""
+        return self._hosts.get(trial.host, self._rigs[0]).side(trial)
 
     def _noise_of(self) -> ranking.NoiseOf:
         measured = next((trial for trial in self._ledger.trials if trial.runs), None)
-        target = self._rigs[0].side(measured).target if measured else ""
+        target = self._side_of(measured).target if measured else ""
         return lambda run, metric: Noise.of(self._restarts(load_key(target, run), metric))
 
     async def _leave(self, outcome: Outcome) -> Outcome:
@@ -348,19 +353,23 @@ class _Running:
         if finish == "stay":
             return replace(outcome, left=None, left_text="the last setting that was tried stays in force")
         wanted: Setting = outcome.left or () if finish == "best" else ()
-        texts = []
-        for rig in self._rigs:
-            self._do(rig, trial=None, burst=None, text=f"leaving {experiment.name(wanted)} in force")
-            async with aclosing(rig.put(wanted, fresh=False)) as steps:  # type: ignore[type-var]
-                async for one in steps:
-                    if isinstance(one, Put):
-                        good = one.state is TrialState.MEASURING
-                        texts.append(
-                            f"{experiment.name(wanted)} is in force"
-                            + (f" (step {one.step})" if one.step else "")
-                            if good
-                            else f"{experiment.name(wanted)} could not be put in force again: {one.text}"
-                        )
-                    else:
-                        self._do(rig, progress=one, text=one.text)
-        return replace(outcome, left=wanted, left_text="; ".join(dict.fromkeys(texts)))
+        async with asyncio.TaskGroup() as group:
+            leaving = [group.create_task(self._leave_one(rig, wanted)) for rig in self._rigs]
+        texts = [task.result() for task in leaving]
+        if len(self._rigs) > 1:
+            texts = [f"{rig.name}: {text}" for rig, text in zip(self._rigs, texts, strict=True)]
+        return replace(outcome, left=wanted, left_text="; ".join(texts))
+
+    async def _leave_one(self, rig: Rig, wanted: Setting) -> str:
+        """Put one host on it; says how that went."""
+        name, end = experiment.name(wanted), Put(TrialState.FAILED)
+        self._do(rig, trial=None, burst=None, text=f"leaving {name} in force")
+        async with aclosing(rig.put(wanted, fresh=False)) as steps:  # type: ignore[type-var]
+            async for one in steps:
+                if isinstance(one, Put):
+                    end = one
+                else:
+                    self._do(rig, progress=one, text=one.text)
+        if end.state is not TrialState.MEASURING:
+            return f"{name} could not be put in force again: {end.text}"
+        return f"{name} is in force" + (f" (step {end.step})" if end.step else "")

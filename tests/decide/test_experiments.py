@@ -186,7 +186,18 @@ def test_several_hosts_share_the_settings() -> None:
     end = ended(ledger(), *rigs)
     assert {trial.host for trial in end.trials} == {"gpu1", "gpu2", "gpu3"}
     assert sorted(trial.setting for trial in end.trials) == sorted(SETTINGS)
-    assert all(rig.setting == end.outcome.left for rig in rigs if end.outcome)
+    assert end.outcome and all(rig.setting == end.outcome.left for rig in rigs)
+    assert [text.partition(": ")[0] for text in end.outcome.left_text.split("; ")] == ["gpu1", "gpu2", "gpu3"]
+
+
+def test_what_a_host_left_undone_that_takes_no_part_any_more_is_done_by_another() -> None:
+    book = ledger()
+    asked = search.ask(book.plan, ())
+    assert isinstance(asked, experiment.Ask)
+    book.put(experiment.of_ask(0, asked, "gone"))
+    end = ended(book, simulated.SimulatedRig(1, name="gpu1"))
+    assert [trial.host for trial in end.trials] == ["gpu1"] * len(SETTINGS)
+    assert all(trial.measured for trial in end.trials)
 
 
 def test_ab_leaves_the_winner_and_puts_a_back_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
