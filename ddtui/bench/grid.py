@@ -1,4 +1,4 @@
-"""A sweep as it is asked for: on the command line or in a YAML file, as an `ExperimentPlan`. Pure.
+"""A sweep as it is asked for: on the command line or in a YAML file, as an `ExperimentPlan`, and back. Pure.
 
 grid: {budget: [4, 8, 16], topk: [1, 4], window: [off, 2048]}
 concurrency: [1, 8, 32]
@@ -49,6 +49,20 @@ def expand(grid: Mapping[str, Sequence[str]]) -> tuple[Setting, ...]:
     if count > MOST:
         raise BenchError(f"the grid has {count} settings, more than {MOST}: take fewer values")
     return tuple(tuple(zip(grid, values, strict=True)) for values in product(*grid.values()))
+
+
+def values_of(settings: Sequence[Setting]) -> dict[str, tuple[str, ...]] | None:
+    """The grid that these settings are, in any order. None: they are not every combination of anything."""
+    grid: dict[str, dict[str, None]] = {}
+    for one in settings:
+        for knob, value in one:
+            grid.setdefault(knob, {})[value] = None
+    values = {knob: tuple(found) for knob, found in grid.items()}
+    count = 1
+    for found in values.values():
+        count *= len(found)
+    whole = count == len(settings) and all(len(one) == len(values) for one in settings)
+    return values if whole and len({frozenset(one) for one in settings}) == count else None
 
 
 def cells(concurrency: Sequence[int], context: Sequence[int], workload: str) -> tuple[Cell, ...]:
@@ -140,6 +154,32 @@ def read(text: str, name: str, bench: Bench) -> ExperimentPlan:
         trials=file.trials,
         why=file.why,
     )
+
+
+def write(plan: ExperimentPlan) -> str:
+    """The plan as YAML, which `read` reads back as it is."""
+    import yaml
+
+    values = values_of(plan.settings)
+    file: dict[str, Any] = (
+        {"grid": {knob: list(map(_scalar, found)) for knob, found in values.items()}}
+        if values is not None
+        else {"settings": [{knob: _scalar(value) for knob, value in one} for one in plan.settings]}
+    )
+    file["concurrency"] = list(dict.fromkeys(cell.concurrency for cell in plan.cells))
+    file["context"] = list(dict.fromkeys(cell.context for cell in plan.cells))
+    file["workload"] = plan.cells[0].workload
+    for name in [one for one in _File.model_fields if one not in ("grid", "settings", *file)]:
+        if getattr(plan, name) not in (None, ""):
+            file[name] = getattr(plan, name)
+    file["order"] = plan.order.value
+    text: str = yaml.safe_dump(file, sort_keys=False, default_flow_style=None, allow_unicode=True, width=110)
+    return text
+
+
+def _scalar(value: str) -> str | int:
+    """A number is written as one."""
+    return int(value) if value.isdecimal() and str(int(value)) == value else value
 
 
 def _values(given: Any) -> tuple[str, ...]:

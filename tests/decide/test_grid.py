@@ -55,6 +55,30 @@ def test_listed_settings_are_completed_so_that_none_depends_on_the_one_before() 
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "grid: {budget: [4, 16, '08'], window: [off, 2048], --attention-backend: [fa3, 'a: b']}",
+        "settings: [{budget: 8}, {topk: 2, window: 2048}]",
+        "settings: [{budget: 8}, {budget: 8}]",
+        "grid: {overlap: [on, off]}\ncontext: [1k, 512]\nconcurrency: 8\norder: model\ntrials: 9\nrequests: 64\n"
+        "finish: stay\ncheck: false\nat: host\nendpoint: chat\nseed: 3\nwhy: '# quiet: ✓'\nobjective: per-user",
+    ],
+)
+def test_a_plan_is_written_as_it_is_read(text: str) -> None:
+    plan = grid.read(text, "plan.yaml", Bench())
+    assert grid.read(grid.write(plan), "written.yaml", Bench(output=9, concurrency=(3,))) == plan
+
+
+def test_a_grid_is_told_from_a_list() -> None:
+    values = {"budget": ("4", "8"), "topk": ("1", "2")}
+    whole = grid.expand(values)
+    assert grid.values_of(whole) == values
+    assert grid.values_of(whole[:3]) is None
+    assert grid.values_of((whole[0], *whole[:3])) is None
+    assert grid.values_of((whole[0], (("budget", "8"),))) is None
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         ("", "is empty or no mapping"),
