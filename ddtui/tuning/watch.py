@@ -257,8 +257,7 @@ class Watch:
 
     async def _read_lock(self) -> None:
         assert self._place is not None
-        done = await self._ctx.host.batch(lock.look_commands(self._place))
-        self._publish(lock=lock.read_look(done))
+        self._publish(lock=await lock.look(self._ctx, self._place))
 
     async def _read_gpus(self) -> None:
         every = NO_GPUS_EVERY if self._state.gpus_unknown else GPUS_EVERY
