@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import getpass
 import sys
+from collections.abc import Callable
 
 from ddtui.host.base import HostKey
 
@@ -15,11 +16,15 @@ def somebody() -> bool:
 
 
 class TerminalAsker:
-    """Asks on the terminal."""
+    """Asks on the terminal; `before` clears it for a question."""
+
+    def __init__(self, before: Callable[[], None] = lambda: None) -> None:
+        self._before = before
 
     async def secret(self, prompt: str, *, purpose: str) -> str | None:
         if not somebody():
             return None
+        self._before()
         try:
             return await asyncio.to_thread(getpass.getpass, f"{prompt.rstrip(': ')}: ")
         except EOFError:
@@ -28,6 +33,7 @@ class TerminalAsker:
     async def trust(self, key: HostKey) -> bool:
         if not somebody():
             return False
+        self._before()
         print(
             f"The key of {key.host} port {key.port} is not known yet.\n"
             f"  {key.algorithm}  {key.fingerprint}\n"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from ddtui import layer_words
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit
+from ddtui.commands.status_line import Waiting
 from ddtui.layer_words import LayerWords
 from ddtui.tuning import survey as surveys
 from ddtui.tuning import verdicts
@@ -25,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
 async def _run(args: argparse.Namespace) -> int:
     async with tuning(args) as ctx:
         began = time.monotonic()
-        survey = await surveys.read(ctx)
+        async with Waiting("reading every layer", surveys.usual_seconds(ctx.host.link)):
+            survey = await surveys.read(ctx)
         seconds = time.monotonic() - began
         judged = verdicts.judge(survey, ctx.profile)
         rows = surveys.knob_rows(survey, ctx)

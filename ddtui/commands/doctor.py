@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit
+from ddtui.commands.status_line import Waiting
 from ddtui.tuning import doctor
 from ddtui.tuning.doctor import Diagnosis
 
@@ -17,7 +18,8 @@ def run(args: argparse.Namespace) -> int:
 
 async def _run(args: argparse.Namespace) -> int:
     async with tuning(args) as ctx:
-        diagnosis = await doctor.examine(ctx)
+        async with Waiting("looking at what is there"):
+            diagnosis = await doctor.examine(ctx)
     emit(args.json, "doctor", {"profile": ctx.profile.name, **_report(diagnosis)}, _lines(diagnosis))
     return 1 if any(check.ok is False for check in diagnosis.checks) else 0
 

@@ -13,6 +13,7 @@ from ddtui.commands.compare import find_step
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import wait
 from ddtui.commands.output import emit
+from ddtui.commands.status_line import Part
 from ddtui.profile import Profile
 from ddtui.store import exchange, outputs, sweeps
 from ddtui.store.history import History
@@ -93,7 +94,11 @@ def _export(history: History, args: argparse.Namespace) -> int:
     if args.export == "-":
         exchange.export(history, sys.stdout, host=host, records=args.records)
         return 0
-    counts = exchange.export_to(history, args.export, host=host, records=args.records)
+    told = Part("exporting")
+    try:
+        counts = exchange.export_to(history, args.export, host=host, records=args.records, tell=told)
+    finally:
+        told.end()
     emit(
         args.json,
         "history-export",
@@ -104,7 +109,11 @@ def _export(history: History, args: argparse.Namespace) -> int:
 
 
 def _import(history: History, args: argparse.Namespace) -> int:
-    counts = exchange.import_from(history, args.take_in)
+    told = Part("importing")
+    try:
+        counts = exchange.import_from(history, args.take_in, tell=told)
+    finally:
+        told.end()
     emit(
         args.json,
         "history-import",

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 from ddtui.commands.ask import TerminalAsker
+from ddtui.commands.status_line import Waiting
 from ddtui.profile import Profile
 from ddtui.tuning.context import Tuning
 
@@ -22,11 +23,13 @@ async def tuning(args: argparse.Namespace) -> AsyncIterator[Tuning]:
     from ddtui.store.history import History
 
     profile: Profile = args.load(args.profile)
-    asker = TerminalAsker()
+    connecting = Waiting(f"connecting to {profile.connection.host}", profile.connection.connect_timeout)
+    asker = TerminalAsker(before=connecting.stop)
     history = History.open()
     host = open_host(profile.connection, asker)
     try:
-        await host.connect()
+        async with connecting:
+            await host.connect()
         yield Tuning(
             profile=profile,
             host=host,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
 from ddtui.commands.output import emit
+from ddtui.commands.status_line import Waiting
 from ddtui.tuning import plan as plans
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
@@ -31,7 +32,8 @@ async def make(ctx: Tuning, args: argparse.Namespace) -> Plan:
     if not args.sets and not args.unsets:
         raise InputError("nothing to change; say what with --set KNOB=VALUE or --unset KNOB")
     turns = plans.parse_turns(ctx, args.sets, args.unsets)
-    return await plans.make(ctx, await surveys.read(ctx), turns, args.why)
+    async with Waiting("making the plan", surveys.usual_seconds(ctx.host.link)):
+        return await plans.make(ctx, await surveys.read(ctx), turns, args.why)
 
 
 def report(plan: Plan) -> dict[str, object]:

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     from ddtui.engine.drafter import DrafterConfig
     from ddtui.engine.evidence import JournalEvidence
     from ddtui.engine.installation import Installation
+    from ddtui.host.base import Link
     from ddtui.host.gpu import GpuReading
     from ddtui.host.service import ServerProcess, ServiceReading, ServiceStatus
     from ddtui.host.unit.read import UnitReading
     from ddtui.tuning.measured import Measured
+
+
+AT_WORK, ROUND_TRIPS = 2.0, 8  # seconds of work on the host, and the ways there and back, of a first reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,11 @@ class Survey:
     def reload_pending(self) -> str | None:
         """Why systemd has not loaded what is on disk, in a sentence."""
         return self.service.reload_pending if self.service else None
+
+
+def usual_seconds(link: Link) -> float:
+    """How long the first reading of every layer takes over this link, about."""
+    return AT_WORK + ROUND_TRIPS * (link.rtt_ms or 0.0) / 1000
 
 
 async def read(ctx: Tuning, previous: Survey | None = None, only: Collection[Layer] | None = None) -> Survey:

@@ -10,6 +10,7 @@ from textual.widget import Widget
 
 from ddtui.host.base import Link, LinkState
 from ddtui.tuning.model import Phase, Progress
+from ddtui.tuning.survey import usual_seconds
 from ddtui.view import Decode, View
 from ddtui.widgets.progress_bar import bar
 from ddtui.words import clock, duration, time_of_day
@@ -23,7 +24,6 @@ LINK_LOOK: dict[LinkState, tuple[str, str]] = {
     LinkState.CLOSED: ("○", "$muted"),
 }
 GAP = 3
-FIRST_READING, READINGS = 2.0, 8  # seconds of work on the host, and round trips, of the first reading
 
 
 class StatusStrip(Widget):
@@ -125,7 +125,7 @@ def reading(view: View, now: float) -> list[Content]:
     if view.tune.surveyed or not view.connected:
         return []
     waited = now - view.tune.link.since
-    usual = FIRST_READING + READINGS * (view.tune.link.rtt_ms or 0.0) / 1000
+    usual = usual_seconds(view.tune.link)
     left = usual - waited
     return [
         bar(
