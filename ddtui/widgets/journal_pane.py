@@ -241,7 +241,7 @@ class JournalPane(Pane):
         view = self.view
         self.set_class(not len(self._store), "-empty")
         if view.following:
-            state = "▶ follow" if self._live else "no link: what was written meanwhile comes later"
+            state = "▶ follow" if self._live else "✗ no link"
         elif view.paused:
             state = f"⏸ held, {view.waiting:,} waiting"
         else:
