@@ -20,6 +20,7 @@ from ddtui.screens.ab import ABDialog
 from ddtui.screens.base import written_key
 from ddtui.screens.burst import BurstDialog
 from ddtui.screens.commands import CommandLog
+from ddtui.screens.first_run import FirstRun
 from ddtui.screens.flag import FlagDialog
 from ddtui.screens.hosts import HostsDialog
 from ddtui.screens.knob import KnobDialog
@@ -46,6 +47,7 @@ PAGES: dict[str, tuple[Keys, Path]] = {
     "sweep": ((Where.SWEEP,), LOOKS / "sweep-dark-120x36.svgz"),
     "history": ((Where.HISTORY, Where.STEPS), LOOKS / "history-dark-120x36.svgz"),
     "connect": ((Where.CONNECT,), KEPT / "test_an_unknown_host_key.svg"),
+    "first-run": (FirstRun, LOOKS / "first-run-dark-120x36.svgz"),
     "knob": (KnobDialog, LOOKS / "knob-dark-120x36.svgz"),
     "flag": (FlagDialog, LOOKS / "flag-dark-120x36.svgz"),
     "review": (Review, KEPT / "test_review[160x45].svg"),
