@@ -299,7 +299,7 @@ class Desk:
                     )
         except asyncio.CancelledError:
             stopped = True
-            after = "systemd goes on" if kind == "restart" else "the change can be finished or undone"
+            after = "the host goes on with what it has begun" if kind == "restart" else "the change can be finished or undone"
             progress = replace(progress, phase=Phase.FAILED, failure=f"stopped here; {after}")
             raise
         except Exception as error:

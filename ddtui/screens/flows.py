@@ -155,7 +155,7 @@ class Flows:
         text = f"It has been running for {duration(self._desk.now() - change.started_at)}: "
         text += f"{change.progress.text or change.progress.phase}.\n"
         if change.kind == "restart":
-            text += "The restart itself goes on: systemd does it. ddtui only looks at it no more."
+            text += "The host goes on with what it has begun; ddtui looks at it no more."
         else:
             text += "Files and server stay as they are now; whether to finish or to undo it is asked then."
         dialog = Confirm("Stop the change?", text, yes="Stop it", no="Let it run", danger=True)
