@@ -525,8 +525,18 @@ class DdtuiApp(App[int]):
     def calibrate(self) -> None:
         self.spawn("plan", self.trials.calibrate(), exclusive=True)
 
-    def try_out(self, what: ExperimentPlan | str) -> None:
-        self.spawn("plan", self.trials.try_out(what), exclusive=True)
+    async def other_profiles(self) -> Mapping[str, Profile]:
+        def load() -> dict[str, Profile]:
+            names = [one.name for one in self._find_offers() if not one.problem]
+            return {name: self._load_profile(name) for name in names} if self._load_profile else {}
+
+        known = {name: desk.view.profile for name, desk in self._desks.items()}
+        found = await asyncio.to_thread(load) | known
+        here = self.desk.view.profile.connection.host
+        return {name: one for name, one in found.items() if one.connection.host != here}
+
+    def try_out(self, what: ExperimentPlan | str, also: Sequence[Profile] = ()) -> None:
+        self.spawn("plan", self.trials.try_out(what, also), exclusive=True)
 
     async def action_quit(self) -> None:
         views = [desk.view for desk in self._desks.values()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractContextManager, aclosing, nullcontext
+from contextlib import AbstractContextManager, AsyncExitStack, aclosing, nullcontext
 from typing import TYPE_CHECKING, cast
 
 from ddtui.bench import burst as bursts
@@ -256,14 +256,16 @@ class LiveSession:
             return None
         return Past(self._history, self.ctx.host.name, self.ctx.unit)
 
-    async def forecast(self, wanted: ExperimentPlan) -> Forecast:
+    async def forecast(self, wanted: ExperimentPlan, *, hosts: int = 1) -> Forecast:
         from ddtui.tuning import forecast
 
-        return await forecast.make(self.ctx, await self._survey(), wanted)
+        return await forecast.make(self.ctx, await self._survey(), wanted, hosts=hosts)
 
-    async def experiment(self, what: ExperimentPlan | str) -> AsyncIterator[ExperimentState]:
+    async def experiment(
+        self, what: ExperimentPlan | str, *, also: Sequence[Profile] = (), asker: Asker | None = None
+    ) -> AsyncIterator[ExperimentState]:
         from ddtui.bench import sides
-        from ddtui.tuning import experiments
+        from ddtui.tuning import alike, experiments
         from ddtui.tuning.ledger import Ledger
         from ddtui.tuning.rig import HostRig
 
@@ -271,14 +273,23 @@ class LiveSession:
         if history is None:
             raise HistoryError("there is no history to write it down in: " + "; ".join(self._trouble))
         resumed = isinstance(what, str)
-        if isinstance(what, str):
-            book = await asyncio.to_thread(Ledger.find, history, ctx.host.name, ctx.unit, what)
-        else:
-            book = await asyncio.to_thread(Ledger.begin, what, history, ctx.host.name, ctx.unit)
-        rig = HostRig(ctx, history, take_over=resumed)
-        noise = sides.restarts(history, ctx.host.name, ctx.unit)
-        states = experiments.run(book, [rig], restarts=noise)
-        with self._at_work():
+        async with AsyncExitStack() as stack:
+            contexts = [ctx]
+            for profile in also:
+                host = open_host(profile.connection, asker or ctx.asker)
+                stack.push_async_callback(host.close)
+                await host.connect()
+                contexts.append(Tuning(profile, host, history, asker or ctx.asker))
+            if also:
+                await alike.must_be_alike(contexts, await self._survey())
+            if isinstance(what, str):
+                book = await asyncio.to_thread(Ledger.find, history, ctx.host.name, ctx.unit, what)
+            else:
+                book = await asyncio.to_thread(Ledger.begin, what, history, ctx.host.name, ctx.unit)
+            rigs = [HostRig(one, history, take_over=resumed) for one in contexts]
+            noise = sides.restarts(history, ctx.host.name, ctx.unit)
+            states = experiments.run(book, rigs, restarts=noise)
+            stack.enter_context(self._at_work())
             async with aclosing(cast("AsyncGenerator[ExperimentState, None]", states)) as snapshots:
                 async for state in snapshots:
                     yield state

@@ -136,12 +136,19 @@ class Session(Protocol):
         """What was tried and measured so far. None: there is no history; a notice says why."""
         ...
 
-    async def forecast(self, wanted: ExperimentPlan) -> Forecast:
-        """The plan of a sweep, A/B or calibration made ready, and what it takes. Changes nothing."""
+    async def forecast(self, wanted: ExperimentPlan, *, hosts: int = 1) -> Forecast:
+        """The plan of a sweep, A/B or calibration made ready, and what it takes. Changes nothing.
+
+        `hosts`: how many share it.
+        """
         ...
 
-    def experiment(self, what: ExperimentPlan | str) -> AsyncIterator[ExperimentState]:
+    def experiment(
+        self, what: ExperimentPlan | str, *, also: Sequence[Profile] = (), asker: Asker | None = None
+    ) -> AsyncIterator[ExperimentState]:
         """Run a plan that was made ready, or go on with the earlier one of that id.
+
+        `also`: further hosts of the same kind that share it; `asker` answers what they ask.
 
         Closing the iterator stops it where it is; what was measured is kept.
         """

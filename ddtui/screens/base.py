@@ -25,6 +25,7 @@ Work = Coroutine[Any, Any, None] | Callable[[], Coroutine[Any, Any, None]]
 
 if TYPE_CHECKING:
     from ddtui.bench.experiment import ExperimentPlan
+    from ddtui.profile import Profile
 
 T = TypeVar("T")
 
@@ -79,8 +80,14 @@ class Console(Protocol):
         """To another screen."""
         ...
 
-    def try_out(self, what: ExperimentPlan | str) -> None:
-        """Run a sweep, or go on with the one of that id; shows what it takes, and asks first."""
+    async def other_profiles(self) -> Mapping[str, Profile]:
+        """The profiles of other hosts, by name."""
+        ...
+
+    def try_out(self, what: ExperimentPlan | str, also: Sequence[Profile] = ()) -> None:
+        """Run a sweep, or go on with the one of that id; shows what it takes, and asks first. `also`: further
+        hosts that share it.
+        """
         ...
 
     def quick_ab(self) -> None:

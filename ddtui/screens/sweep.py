@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 from textual import events, on
@@ -12,11 +14,15 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from ddtui.actions import Where
-from ddtui.bench import experiment
+from ddtui.bench import experiment, grid
 from ddtui.bench.experiment import Trial
+from ddtui.bench.target import BenchError
 from ddtui.bindings import bindings
 from ddtui.desk import Desk, said
 from ddtui.past import SweepSheet
+from ddtui.profile import Profile
+from ddtui.screens.ask_text import AskText
+from ddtui.screens.dialogs import Confirm
 from ddtui.screens.paned import PanedScreen
 from ddtui.store.listing import SweepRow
 from ddtui.store.model import HistoryError
@@ -141,6 +147,8 @@ class SweepScreen(PanedScreen):
         self.plan, self.trials, self.earlier = PlanPane(), TrialsPane(), EarlierPane()
         self.row = PaneRow(self.form, self.plan, self.earlier, self.trials, id="sweep-row")
         self.rows = (self.row,)
+        self._others: Mapping[str, Profile] = {}  # those that may share it
+        self._file = ""  # where the plan was read from or written to
         self._listed = (False, 0)  # whether one runs, and its trials, when the earlier ones were read
 
     def body(self) -> ComposeResult:
@@ -161,7 +169,12 @@ class SweepScreen(PanedScreen):
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
         self.console.spawn("sweep-earlier", self._read_earlier, exclusive=True)
+        self.console.spawn("sweep-hosts", self._offer_hosts, exclusive=True)
         self._work_out()
+
+    async def _offer_hosts(self) -> None:
+        self._others = await self.console.other_profiles()
+        self.form.offer_hosts(list(self._others))
 
     def show_view(self, view: View) -> None:
         self.form.offer(view.tune.knobs)
@@ -181,7 +194,8 @@ class SweepScreen(PanedScreen):
         self._work_out()
 
     def _work_out(self) -> None:
-        self.console.spawn("forecast", self._forecast, exclusive=True)
+        """Show what it takes; an earlier sweep that is read meanwhile takes its place."""
+        self.console.spawn("sweep-plan", self._forecast, exclusive=True)
 
     async def _forecast(self) -> None:
         await asyncio.sleep(SETTLED)
@@ -192,7 +206,7 @@ class SweepScreen(PanedScreen):
                 title,
                 Content.styled(f"{plural(len(wanted.settings), 'setting')}: working it out …", "$muted"),
             )
-            made = await self.desk.session.forecast(wanted)
+            made = await self.desk.session.forecast(wanted, hosts=1 + len(self.form.hosts))
         except Exception as error:
             self.plan.show(title, Content.styled(said(error), "$warning"))
             return
@@ -214,7 +228,7 @@ class SweepScreen(PanedScreen):
     @on(RowView.Moved, "#earlier")
     def _moved(self) -> None:
         if self.earlier.list.has_focus:
-            self.console.spawn("sweep-sheet", self._read_sheet, exclusive=True)
+            self.console.spawn("sweep-plan", self._read_sheet, exclusive=True)
 
     async def _read_sheet(self) -> None:
         past, row = self.desk.session.past, self.earlier.list.row
@@ -235,7 +249,7 @@ class SweepScreen(PanedScreen):
         if row is not None and row.state != DONE:
             self.action_continue()
         else:
-            self.console.spawn("sweep-sheet", self._read_sheet, exclusive=True)
+            self.console.spawn("sweep-plan", self._read_sheet, exclusive=True)
             self.show_pane(self.plan)
 
     # actions
@@ -248,7 +262,10 @@ class SweepScreen(PanedScreen):
         except Exception as error:
             self.notify(said(error), title="sweep", severity="warning", markup=False)
             return
-        self.console.try_out(wanted)
+        self.console.try_out(wanted, self._also())
+
+    def _also(self) -> list[Profile]:
+        return [self._others[name] for name in self.form.hosts]
 
     def action_continue(self) -> None:
         row = self.earlier.list.row
@@ -257,11 +274,79 @@ class SweepScreen(PanedScreen):
                 "this one is done" if row else "there is no earlier one", severity="warning", markup=False
             )
         elif self.may("continue"):
-            self.console.try_out(row.id)
+            self.console.try_out(row.id, self._also())
+
+    def action_open_plan(self) -> None:
+        self.console.spawn("plan-file", self._open_plan, exclusive=True)
+
+    async def _open_plan(self) -> None:
+        about = "The sweep of a YAML file, as `ddtui sweep --plan` takes it."
+        path = await self.console.ask(
+            AskText("Open a plan", about, value=self._file, hint="FILE", yes="Open")
+        )
+        if path is None:
+            return
+        try:
+            text = await asyncio.to_thread(_read, path)
+            self.form.take(grid.read(text, path, self.desk.view.profile.bench))
+        except (OSError, UnicodeDecodeError, BenchError) as error:
+            self.notify(_why(path, "read", error), title="plan", severity="error", markup=False)
+            return
+        self._file = path
+        self.form.set_title(f"Sweep: {Path(path).name}")
+        self.form.focus_first()
+
+    def action_save_plan(self) -> None:
+        if self.may("save-plan"):
+            self.console.spawn("plan-file", self._save_plan, exclusive=True)
+
+    async def _save_plan(self) -> None:
+        try:
+            text = grid.write(self.form.plan())
+        except (ValueError, BenchError) as error:
+            self.notify(said(error), title="plan", severity="warning", markup=False)
+            return
+        about = "What is set up here as YAML, which `ddtui sweep --plan` and i here take."
+        where = self._file or str(Path.cwd() / "sweep.yaml")
+        path = await self.console.ask(AskText("Save the plan", about, value=where, hint="FILE", yes="Save"))
+        if path is None:
+            return
+        over = Confirm("Save the plan", f"{path} is there already. Write over it?", yes="Write over it")
+        try:
+            if not await asyncio.to_thread(_write, path, text):
+                if not await self.console.ask(over):
+                    return
+                await asyncio.to_thread(_write, path, text, over=True)
+        except OSError as error:
+            self.notify(_why(path, "written", error), title="plan", severity="error", markup=False)
+            return
+        self._file = path
+        self.notify(path, title="saved", markup=False)
 
     def action_calibrate(self) -> None:
         if self.may("calibrate"):
             self.console.calibrate()
+
+
+def _read(path: str) -> str:
+    return Path(path).expanduser().read_text("utf-8")
+
+
+def _write(path: str, text: str, *, over: bool = False) -> bool:
+    """Whether it was written; a file that is there is, where that was said, written over."""
+    try:
+        with Path(path).expanduser().open("w" if over else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _why(path: str, done: str, error: Exception) -> str:
+    """Why a plan could not be read or written."""
+    if isinstance(error, OSError):
+        return f"{path} cannot be {done}: {error.strerror}"
+    return f"{path}: it is not UTF-8" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def forecast_words(made: Forecast) -> Content:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ddtui.desk import Desk, said
@@ -14,6 +14,7 @@ from ddtui.words import duration
 
 if TYPE_CHECKING:
     from ddtui.bench.experiment import ExperimentPlan, Setting
+    from ddtui.profile import Profile
     from ddtui.screens.flows import Asks
     from ddtui.tuning.experiments import ExperimentState
     from ddtui.tuning.forecast import Forecast
@@ -56,17 +57,23 @@ class TrialFlows:
         if made is not None and await self._really("calibration", made):
             self._start("calibration", self._desk.session.experiment(made.plan))
 
-    async def try_out(self, what: ExperimentPlan | str) -> None:
-        """Run a sweep that was set up, or go on with the one of that id."""
+    async def try_out(self, what: ExperimentPlan | str, also: Sequence[Profile] = ()) -> None:
+        """Run a sweep that was set up, or go on with the one of that id. `also`: hosts that share it."""
+        from ddtui.screens.flows import OperatorAsker
         from ddtui.tuning import telling
 
+        session, asker = self._desk.session, OperatorAsker(self._ask)
+        shared = f"Shared with {', '.join(one.name for one in also)}." if also else ""
+        production = next((one.connection.host for one in also if one.production), None)
+        type_name = self._type_name or production
         if isinstance(what, str):
-            text = f"Go on with {what} where it was? What is measured is not measured again."
-            if await self._ask(Confirm("Go on", text, yes="Go on", danger=True, type_name=self._type_name)):
-                self._start("sweep", self._desk.session.experiment(what))
+            text = f"Go on with {what} where it was? What is measured is not measured again. {shared}"
+            if await self._ask(Confirm("Go on", text, yes="Go on", danger=True, type_name=type_name)):
+                self._start("sweep", session.experiment(what, also=also, asker=asker))
             return
         try:
-            made = await self._patience.wait("Making the sweep ready", self._desk.session.forecast(what))
+            making = session.forecast(what, hosts=1 + len(also))
+            made = await self._patience.wait("Making the sweep ready", making)
         except Stopped:
             return
         except Exception as error:
@@ -78,12 +85,13 @@ class TrialFlows:
             lines.append(
                 f"{len(made.plan.skipped)} settings are skipped: the screen lists them with the reasons"
             )
+        if shared:
+            lines.append(shared)
         lines.append("It runs unattended, in the background. X stops it.")
-        dialog = Confirm(
-            "Run the sweep?", "\n".join(lines), yes="Run it", danger=True, type_name=self._type_name
-        )
+        dialog = Confirm("Run the sweep?", "\n".join(lines), yes="Run it", danger=True, type_name=type_name)
         if await self._ask(dialog):
-            self._start(telling.NAMES[made.plan.order], self._desk.session.experiment(made.plan))
+            running = session.experiment(made.plan, also=also, asker=asker)
+            self._start(telling.NAMES[made.plan.order], running)
 
     async def may_stop(self) -> bool:
         """Whether to stop what runs."""

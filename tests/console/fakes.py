@@ -445,7 +445,7 @@ class FakeSession:
             raise found
         return found
 
-    async def forecast(self, wanted: ExperimentPlan) -> Forecast:
+    async def forecast(self, wanted: ExperimentPlan, *, hosts: int = 1) -> Forecast:
         self.calls.append(("forecast", wanted))
         if self.forecasts:
             found = self.forecasts.pop(0)
@@ -454,8 +454,11 @@ class FakeSession:
             return found
         return make_forecast(wanted)
 
-    async def experiment(self, what: ExperimentPlan | str) -> AsyncIterator[ExperimentState]:
+    async def experiment(
+        self, what: ExperimentPlan | str, *, also: Sequence[Profile] = (), asker: Asker | None = None
+    ) -> AsyncIterator[ExperimentState]:
         self.calls.append(("experiment", what))
+        self.shared = [one.name for one in also]
         try:
             while (state := await self.states.get()) is not None:
                 if isinstance(state, Exception):

@@ -12,10 +12,13 @@ from console.fakes import FakeSession, make_forecast, make_profile
 from console.harness import Desk, console
 from console.histories import PLAN, ended_sweep, make_past, running_sweep
 
+from ddtui.bench import grid
 from ddtui.bench.experiment import ExperimentPlan, Order
 from ddtui.bench.target import BenchError
 from ddtui.host.base import HostError
+from ddtui.profile import Profile
 from ddtui.screens.ab import ABDialog, CalibrateDialog
+from ddtui.screens.ask_text import AskText
 from ddtui.screens.dialogs import Confirm
 from ddtui.screens.sweep import SweepScreen
 from ddtui.tuning.model import Op, Turn
@@ -235,3 +238,94 @@ async def test_values_are_picked_with_the_mouse() -> None:
         assert screen.query_one("#knob-budget").chosen == ("8",)  # type: ignore[attr-defined]
         await desk.pilot.click("#finish")
         assert screen.form.query_one("#finish").value == "first"  # type: ignore[attr-defined]
+
+
+async def test_a_plan_is_opened_changed_saved_and_opened_again(tmp_path: Path) -> None:
+    first, saved = tmp_path / "first.yaml", tmp_path / "saved.yaml"
+    first.write_text(
+        "grid: {budget: [4, 12], window: [off, 2048], --attention-backend: [fa3, triton]}\n"
+        "concurrency: [3, 8]\ncontext: [1k, 3000]\nworkload: chat\norder: halving\nfinish: first\nseed: 7\n"
+        "check: false\nrequests: 64\nwhy: long contexts\n"
+    )
+    async with sweep() as (desk, screen):
+        await desk.press("i")
+        await desk.dialog(AskText)
+        await desk.type(str(first))
+        await desk.press("enter")
+        await desk.until(lambda: "Sweep: first.yaml" in desk.text())
+        text = desk.text()
+        assert (
+            "[4]" in text and "[3000]" in text and "[3]" in text and "--attention-backend=fa3,triton" in text
+        )
+        bench = desk.app.desk.view.profile.bench
+        plan = grid.read(first.read_text(), "first.yaml", bench)
+        assert set(screen.form.plan().settings) == set(plan.settings)
+        assert replace(screen.form.plan(), settings=plan.settings, cells=plan.cells) == plan
+        assert set(screen.form.plan().cells) == set(plan.cells)
+        screen.query_one("#finish").focus()
+        await desk.press("right", "e")
+        dialog = await desk.dialog(AskText)
+        dialog.query_one("#text").value = str(saved)  # type: ignore[attr-defined]
+        await desk.press("enter")
+        await desk.until(saved.exists)
+        assert grid.read(saved.read_text(), "saved.yaml", bench) == screen.form.plan()
+        assert screen.form.plan().finish == "stay"
+
+
+async def test_listed_settings_are_meant_until_a_value_is_picked(tmp_path: Path) -> None:
+    file = tmp_path / "listed.yaml"
+    file.write_text("settings: [{budget: 8}, {budget: 16, topk: 2}]")
+    async with sweep() as (desk, screen):
+        await desk.press("i")
+        await desk.dialog(AskText)
+        await desk.type(str(file))
+        await desk.press("enter")
+        await desk.until(lambda: "2 listed settings" in desk.text())
+        assert screen.form.plan().settings == ((("budget", "8"),), (("budget", "16"), ("topk", "2")))
+        screen.query_one("#knob-budget").focus()
+        await desk.press("space")
+        await desk.until(lambda: "2 listed settings" not in desk.text())
+        assert len(screen.form.plan().settings) == 1
+
+
+async def test_a_plan_that_is_none_or_is_there_already_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("grdi: {budget: [4]}")
+    async with sweep() as (desk, _screen):
+        for path, words in ((file, "grdi: is no key of a plan"), (tmp_path / "no.yaml", "cannot be read")):
+            await desk.press("i")
+            dialog = await desk.dialog(AskText)
+            dialog.query_one("#text").value = str(path)  # type: ignore[attr-defined]
+            await desk.press("enter")
+            await desk.until(lambda words=words: words in desk.told())  # type: ignore[misc]
+        await desk.press("a", "e")
+        dialog = await desk.dialog(AskText)
+        dialog.query_one("#text").value = str(file)  # type: ignore[attr-defined]
+        await desk.press("enter")
+        await desk.dialog(Confirm)
+        await desk.press("escape")
+        await desk.back_at(SweepScreen)
+        assert file.read_text() == "grdi: {budget: [4]}"
+
+
+async def test_other_hosts_are_chosen_to_share_it() -> None:
+    session = FakeSession()
+    others = {name: make_profile(name=name, production=name == "gpu-c") for name in ("gpu-b", "gpu-c")}
+
+    async def found() -> dict[str, Profile]:
+        return others
+
+    async with console(session) as desk:
+        desk.app.other_profiles = found
+        await desk.press("5")
+        await desk.until(lambda: "hosts too" in desk.text())
+        screen = desk.app.screen
+        await desk.press("a")
+        screen.query_one("#hosts").focus()
+        await desk.press("space", "right", "space", "ctrl+s")
+        await desk.dialog(Confirm)
+        assert "Shared with gpu-b, gpu-c." in desk.text()
+        await desk.type(others["gpu-c"].connection.host)  # one of them is production
+        await desk.press("enter")
+        await desk.until(lambda: asked(session, "experiment"))
+        assert session.shared == ["gpu-b", "gpu-c"]
