@@ -62,7 +62,7 @@ async def make(ctx: Tuning, survey: Survey, wanted: ExperimentPlan, *, hosts: in
     ready = replace(wanted, settings=tuple(settings), skipped=tuple(skipped))
     asks = search.longest(ready)
     first_stands = bool(asks) and not asks[0].fresh and _all_found(asks[0].setting, found) == asks[0].setting
-    restarts = len(asks) - first_stands + (ready.finish != "stay")
+    restarts = len(asks) - first_stands + hosts * (ready.finish != "stay")
     starts = plan.last_starts(ctx)
     times = stored.seconds(ctx.history, ctx.host.name, ctx.unit) if ctx.history is not None else {}
     bursts = sum(_seconds(ready, cell, ask.effort, times) for ask in asks for cell in ready.cells)
