@@ -54,4 +54,4 @@ def settle_memory() -> None:
     """What has been loaded stays: do not walk it again and again, which stalls the loop 50 to 90 ms."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 50, 50)
+    gc.set_threshold(20_000, 10, 250)  # the young ones often, while they are few; all of them seldom

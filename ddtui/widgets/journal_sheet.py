@@ -19,6 +19,7 @@ from ddtui.widgets.journal_filter import Filter
 from ddtui.widgets.journal_lines import Level
 from ddtui.widgets.journal_store import JournalStore
 
+MOST_STRIPS = 500  # drawn rows that are kept: each is some forty objects, which the collector walks
 GUTTER = 9  # "HH:MM:SS "
 LEVEL_CLASSES = {
     Level.DEBUG: "journal--debug",
@@ -145,7 +146,7 @@ class JournalSheet(ScrollView):
         super().notify_style_update()
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        if len(self._strips) > 4000:
+        if len(self._strips) > MOST_STRIPS:
             self._strips.clear()
         self._styles.clear()
         return super().render_lines(crop)
