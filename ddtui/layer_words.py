@@ -109,7 +109,10 @@ def _rope(rope: Rope) -> str:
 
 
 def _engine(engine: Installation) -> Facts:
-    yield "version", engine.version or "not said"
+    yield (
+        "version",
+        (engine.version or "not said") + (f", commit {engine.commit[:12]}" if engine.commit else ""),
+    )
     yield "package", engine.location + (" (editable)" if engine.editable else "")
     yield "python", f"{engine.python} ({engine.python_version})"
     yield "flags", f"{len(engine.flags.flags)}, read from its source"

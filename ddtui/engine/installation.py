@@ -93,6 +93,7 @@ class Installation:
     rules: tuple[str, ...] = ()  # what its argument checks raise and log about speculation, `...` for values
     files: tuple[str, ...] = ()  # of DFLASH
     problems: tuple[str, ...] = ()
+    commit: str | None = None  # of a checkout, or as pip or the version names it; None: not known
     digest: str = ""  # of the source files that were read: changes when they do
     changed_at: float | None = None  # the newest of these files, unix time by the host's clock
 
@@ -195,6 +196,7 @@ def _installation(answer: dict[str, Any]) -> Installation:
         rules=tuple(answer["rules"]),
         files=tuple(dflash["files"]),
         problems=tuple(problems),
+        commit=answer.get("commit"),
         digest=answer["digest"],
         changed_at=float(answer["changed_at"]) or None,
     )

@@ -54,7 +54,8 @@ def _engine(survey: Survey, version: str) -> str:
     if engine_moved(survey) is not None:
         runs = (info.version if info else None) or version
         return f"{runs} (as started, before {engine.location} was changed)"
-    return f"{version} ({engine.location}, {engine.digest[:12]})"
+    commit = f", commit {engine.commit[:12]}" if engine.commit else ""
+    return f"{version} ({engine.location}{commit}, {engine.digest[:12]})"
 
 
 def gpu_text(gpus: GpuReading) -> str:

@@ -209,6 +209,39 @@ def test_version_and_editable_from_the_metadata(tmp_path: Path) -> None:
     assert found.editable and found.location == str(checkout / "sglang")
 
 
+HASH = "2ff6cdec3279" + 28 * "0"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {".git/HEAD": HASH},
+        {".git/HEAD": "ref: refs/heads/ddtree", ".git/refs/heads/ddtree": HASH},
+        {".git/HEAD": "ref: refs/heads/main", ".git/packed-refs": f"# pack-refs\n{HASH} refs/heads/main"},
+        {
+            ".git": "gitdir: ../main/.git/worktrees/w",
+            "../main/.git/worktrees/w/HEAD": "ref: refs/heads/w",
+            "../main/.git/worktrees/w/commondir": "../..",
+            "../main/.git/refs/heads/w": HASH,
+        },
+        {"python/sglang-0.5.12.dist-info/direct_url.json": json.dumps({"vcs_info": {"commit_id": HASH}})},
+    ],
+)
+def test_the_commit_of_a_checkout_or_as_pip_noted_it(files: dict[str, str], tmp_path: Path) -> None:
+    checkout = tmp_path / "sglang"
+    sources.package(checkout / "python", {})
+    assert sources.installed(checkout / "python").commit is None
+    for name, text in files.items():
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        (checkout / name).write_text(text + "\n")
+    assert sources.installed(checkout / "python").commit == HASH
+
+
+def test_the_commit_in_a_development_version(tmp_path: Path) -> None:
+    sources.package(tmp_path, {}, version="0.5.12.dev3+g1a2b3c4d5.d20260501")
+    assert sources.installed(tmp_path).commit == "1a2b3c4d5"
+
+
 def test_a_file_that_is_not_python_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
     files = sources.dflash() | {"srt/models/dflash_too.py": "def broken(:\n"}
     found = sources.installed(sources.package(tmp_path, files))

@@ -1,9 +1,10 @@
 """Find the package, read it, print the answer."""
-# ruff: noqa: PTH100, PTH113, PTH118, PTH119, PTH120, PTH208
+# ruff: noqa: PTH100, PTH113, PTH118, PTH119, PTH120, PTH207, PTH208
 # os.path, not pathlib: this is timed, on another machine's old interpreter.
 
 from __future__ import annotations
 
+import glob
 import importlib.util
 import json
 import os
@@ -25,6 +26,7 @@ from ddtui.engine.probe.drafting import (
 from ddtui.engine.probe.source import Package
 
 FORMAT = 1  # of the answer
+COMMIT = re.compile(r"[0-9a-f]{7,64}$")
 DECLARES = re.compile(r"add_argument\(|: A\[|: Annotated\[|argparse\.Action\)")
 
 
@@ -81,6 +83,49 @@ def read_version(package: Package) -> tuple[str | None, bool]:
     return version or ("0.0.0.dev0" if os.path.isfile(package.path("version.py")) else None), editable
 
 
+def read_commit(package: Package, version: str | None) -> str | None:
+    """Of the checkout (its root holds python/sglang, or sglang), else as pip or the version names it."""
+    parent = os.path.dirname(package.folder)
+    for root in (parent, os.path.dirname(parent)):
+        commit = git_head(os.path.join(root, ".git"))
+        if commit:
+            return commit
+    for path in glob.glob(os.path.join(glob.escape(parent), "sglang-*.dist-info", "direct_url.json")):
+        try:
+            with open(path, encoding="utf-8") as file:
+                found = json.load(file).get("vcs_info", {}).get("commit_id")
+        except (OSError, ValueError, AttributeError):
+            continue
+        if found:
+            return str(found)
+    match = re.search(r"\+g([0-9a-f]{7,40})\b", version or "")
+    return match.group(1) if match else None
+
+
+def git_head(git: str) -> str | None:
+    """The commit that is checked out, without git. A worktree's .git is a file that says where it is."""
+    try:
+        if os.path.isfile(git):
+            git = os.path.join(os.path.dirname(git), first_line(git).replace("gitdir: ", "", 1))
+        head = first_line(os.path.join(git, "HEAD"))
+        if not head.startswith("ref: "):
+            return head if COMMIT.match(head) else None
+        common = os.path.join(git, "commondir")
+        shared = os.path.join(git, first_line(common)) if os.path.isfile(common) else git
+        loose = os.path.join(shared, head[5:])
+        if os.path.isfile(loose):
+            return first_line(loose)
+        with open(os.path.join(shared, "packed-refs"), encoding="utf-8") as file:
+            return next((line.split()[0] for line in file if line.rstrip().endswith(" " + head[5:])), None)
+    except OSError:
+        return None
+
+
+def first_line(path: str) -> str:
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.readline().strip()
+
+
 def probe(paths: Sequence[str], cwd: str | None) -> dict[str, Any]:
     warnings.simplefilter("ignore")  # invalid escapes in the source that is parsed
     answer: dict[str, Any] = {
@@ -104,6 +149,7 @@ def probe(paths: Sequence[str], cwd: str | None) -> dict[str, Any]:
     dflash["window_algorithms"] = read_window_algorithms(package, arguments)
     answer.update(
         version=version,
+        commit=read_commit(package, version),
         location=folder,
         editable=editable,
         flags=[compact(flag) for flag in flags.found],
