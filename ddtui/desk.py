@@ -299,7 +299,8 @@ class Desk:
                     )
         except asyncio.CancelledError:
             stopped = True
-            after = "the host goes on with what it has begun" if kind == "restart" else "the change can be finished or undone"
+            goes_on, waits = "the host goes on with what it has begun", "the change can be finished or undone"
+            after = goes_on if kind == "restart" else waits
             progress = replace(progress, phase=Phase.FAILED, failure=f"stopped here; {after}")
             raise
         except Exception as error:

@@ -44,6 +44,8 @@ def told(before: View, after: View) -> Iterator[Line]:
         yield Line("link", link_words(now.link))
     if was.read_only != now.read_only:
         yield Line("host", f"read-only: {now.read_only}" if now.read_only else "changes are possible")
+    yield from (Line("host", f"{one} is logged in") for one in now.people if one not in was.people)
+    yield from (Line("host", f"{one} has left") for one in was.people if one not in now.people)
     for other in now.others:
         if other not in was.others:
             yield Line("host", other)

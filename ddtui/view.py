@@ -110,7 +110,7 @@ class TuneView:
     step: int | None = None
     read_only: str | None = None  # why; None: changes are possible
     simulated: bool = False
-    others: tuple[str, ...] = ()  # who else is on the host, or holds the lock
+    others: tuple[str, ...] = ()  # who else is at work here: who holds the lock
     stale_lock: str | None = (
         None  # whose lock was left behind, in words: a change asks before it takes it over
     )
@@ -118,6 +118,7 @@ class TuneView:
     cut: str | None = None  # a change that was cut and is neither finished nor undone: what happened
     gpus: tuple[GpuLoad, ...] = ()
     gpus_unknown: str = ""  # why there are none
+    people: tuple[str, ...] = ()  # who is logged in on the host: "ann from 10.0.0.5"
     surveyed: bool = False  # every layer has been read at least once
 
 

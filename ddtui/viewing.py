@@ -60,6 +60,7 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
         cut=sanitize(state.pending.text) if state.pending is not None else None,
         gpus=state.gpus,
         gpus_unknown=state.gpus_unknown,
+        people=state.people,
         surveyed=survey is not None,
     )
 

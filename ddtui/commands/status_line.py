@@ -74,7 +74,7 @@ class Waiting:
 
 
 def waited(what: str, passed: float, usual: float | None = None, part: float | None = None) -> str:
-    """`reading every layer ▓▓▓▓▓░░░░░░░░░░░░░░░  25%  eta 0:06`; `part`: how much is done, where that is known."""
+    """`reading every layer ▓▓▓▓▓░░░░░░░░░░░░░░░  25%  eta 0:06`; `part`: how much is done, if known."""
     if part:
         usual = passed / part
     if not usual:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ddtui.engine.api import ApiError
-from ddtui.host import gpu
+from ddtui.host import gpu, logins
 from ddtui.host.base import HostError, Link, LinkLost, LinkState, Unreachable
 from ddtui.sanitize import sanitize
 from ddtui.store.model import HistoryError
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 INTERVAL = 2.0  # seconds
 GPUS_EVERY, NO_GPUS_EVERY = 10.0, 120.0  # seconds between looks at the GPUs, and where there are none
 LOADS_EVERY = 10.0  # seconds between askings for the server's load
+PEOPLE_EVERY = 60.0  # seconds between looks for who is logged in
 PENDING_EVERY = 30.0  # seconds between looks for a change that was cut
 NOTICES = 50
 
@@ -56,6 +57,7 @@ class WatchState:
     loads_at: float | None = None
     gpus: tuple[GpuLoad, ...] = ()
     gpus_unknown: str = ""  # why there are none: "no nvidia-smi"
+    people: tuple[str, ...] = ()  # who is logged in on the host: "ann from 10.0.0.5"
     step: int | None = None  # number of the setting in force, from the history
     lock: LockState | None = None
     pending: Pending | None = None  # a change that was cut
@@ -89,6 +91,7 @@ class Watch:
         self._pending_at = 0.0
         self._loads_at = 0.0  # when the load was asked for, on the monotonic clock
         self._gpus_at: float | None = None
+        self._people_at: float | None = None
         self._working = 0  # changes of our own that run
         self._worked = 0  # how many have begun or ended
 
@@ -185,7 +188,7 @@ class Watch:
                 await self._survey()
             else:
                 await self._glance(survey)
-        await asyncio.gather(self._read_lock(), self._read_loads(), self._read_gpus())
+        await asyncio.gather(self._read_lock(), self._read_loads(), self._read_gpus(), self._read_people())
         if time.monotonic() - self._pending_at > PENDING_EVERY or self._state.pending is not None:
             self._pending_at = time.monotonic()
             self._publish(pending=await change.pending(ctx))
@@ -269,6 +272,13 @@ class Watch:
         except TimeoutError:
             loads, unknown = (), "nvidia-smi does not answer"
         self._publish(gpus=loads, gpus_unknown=unknown)
+
+    async def _read_people(self) -> None:
+        if self._people_at is not None and time.monotonic() - self._people_at < PEOPLE_EVERY:
+            return
+        self._people_at = time.monotonic()
+        with suppress(TimeoutError):
+            self._publish(people=await logins.logins(self._ctx.host))
 
     async def _read_loads(self) -> None:
         survey = self._state.survey

@@ -105,6 +105,10 @@ def strip(view: View, width: int, now: float, decoding: Decode | None = None) ->
     if running is not None and view.connected:
         queued = f" +{waiting} queued" if waiting else ""
         left.append((8, Content.styled(f"{running} running{queued}", "$muted")))
+    if tune.people and view.connected:
+        names = list(dict.fromkeys(person.partition(" ")[0] for person in tune.people))
+        more = f" +{len(names) - 3}" if len(names) > 3 else ""
+        left.append((6, Content.styled(f"also here: {', '.join(names[:3])}{more}", "$muted")))
     for other in tune.others:
         left.append((2, Content.styled(other, "$warning")))
     right = [*reading(view, now), *activity(view), *badges(view)]

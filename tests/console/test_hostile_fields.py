@@ -78,7 +78,9 @@ def texts(value: object) -> list[str]:
 
 
 def hostile_view() -> Any:
-    view = make_view(others=("x",), stale_lock="x", notices=("x",), cut="x", read_only="x", gpus_unknown="x")
+    view = make_view(
+        others=("x",), stale_lock="x", notices=("x",), cut="x", read_only="x", gpus_unknown="x", people=("x",)
+    )
     bad = poisoned(view)
     return replace(
         bad, knobs=tuple(replace(row, name=own.name) for row, own in zip(bad.knobs, view.knobs, strict=True))

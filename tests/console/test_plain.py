@@ -36,6 +36,15 @@ def test_the_link_is_told_when_its_state_changes_and_not_at_every_round_trip() -
     assert kinds(view, lost) == [("link", "root@ct200:22 lost: keepalive lost")]
 
 
+def test_who_comes_and_who_goes_is_a_line() -> None:
+    ann, nobody = (
+        View(make_profile(), make_view(people=("ann from 10.0.0.5",))),
+        View(make_profile(), make_view()),
+    )
+    assert [line.text for line in told(nobody, ann)] == ["ann from 10.0.0.5 is logged in"]
+    assert [line.text for line in told(ann, nobody)] == ["ann from 10.0.0.5 has left"]
+
+
 def test_a_knob_that_moved_and_a_verdict_that_turned_are_a_line_each() -> None:
     view = make_view()
     rows = (replace(view.knobs[0], in_unit="16"), *view.knobs[1:])

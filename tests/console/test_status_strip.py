@@ -65,3 +65,10 @@ def test_the_first_reading_has_a_bar_by_the_length_of_the_way() -> None:
     assert " 25%  eta 0:03" in strip(view, 200, NOW + 1).plain
     assert " 95%  0:09" in strip(view, 200, NOW + 9).plain
     assert "reading" not in strip(View(make_profile(), make_view()), 200, NOW).plain
+
+
+def test_who_is_logged_in_is_said_by_name() -> None:
+    people = ("ann from 10.0.0.5", "ann from 10.0.0.6", "bob", "cy", "di")
+    view = View(make_profile(), make_view(people=people))
+    assert "also here: ann, bob, cy +1" in strip(view, 200, NOW).plain
+    assert "also here" not in strip(View(make_profile(), make_view()), 200, NOW).plain

@@ -157,7 +157,7 @@ async def test_what_was_read_meanwhile_is_not_overwritten_by_a_look_that_began_b
 
     monkeypatch.setattr(layers, "look", slowly)
     watch._place, watch._rights_known, watch._pending_at = object(), True, float("inf")  # type: ignore[assignment]
-    for other in ("_read_lock", "_read_loads", "_read_gpus"):
+    for other in ("_read_lock", "_read_loads", "_read_gpus", "_read_people"):
         monkeypatch.setattr(watch, other, nothing)
     look = asyncio.create_task(watch._one_look())
     await looking.wait()

@@ -70,6 +70,7 @@ PROGRAMS: dict[str, Program] = {
     "uname": system.uname,
     "uptime": system.uptime,
     "which": system.which,
+    "who": system.who,
     "whoami": system.whoami,
 }
 SIMPLE = {program for program in PROGRAMS.values() if program.__module__ in (look.__name__, change.__name__)}

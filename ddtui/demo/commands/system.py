@@ -127,6 +127,12 @@ async def uname(call: Call) -> int:
     return 0
 
 
+async def who(call: Call) -> int:
+    """Nobody holds a terminal here."""
+    options(call, "", [])
+    return 0
+
+
 async def hostname(call: Call) -> int:
     given = options(call, "fsIi", ["fqdn", "long", "short"])
     call.out(("127.0.0.1" if "I i" in given else call.machine.hostname) + "\n")
