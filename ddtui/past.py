@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from ddtui.bench import compare, effect, experiment, kept, sides
-from ddtui.bench.advice import Advice, grouped
+from ddtui.bench.advice import Advice
 from ddtui.bench.compare import Comparison
 from ddtui.bench.effect import Effects
 from ddtui.bench.experiment import ExperimentPlan, Trial
@@ -161,7 +161,7 @@ class Past:
         def read(history: History) -> Overview:
             report = collect.overview(history, self.host, self.unit)
             drawn = tuple(figures.all_of(report))
-            return Overview(len(report.steps), drawn, grouped(report.advice), report.simulated)
+            return Overview(len(report.steps), drawn, report.advice, report.simulated)
 
         return await self._do(read)
 

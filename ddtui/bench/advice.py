@@ -3,7 +3,9 @@ Pure.
 
 A knob's effect is read off pairs of settings that differ in nothing else, on the same cell. Two things
 decide the speed of one stream: how many tokens a step commits (accept length) and how long the step takes;
-a larger tree buys the first and pays with the second, the more the higher the load.
+a larger tree buys the first and pays with the second, the more the higher the load. A block drafter of block
+size L+1 drafts L positions: no step commits more than L+1 tokens, a budget below L cannot reach the whole
+depth, and with topk 1 the tree is a chain, of which L nodes are all there is.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 from ddtui.bench.compare import length
 from ddtui.bench.model import Estimate, Point
@@ -19,6 +22,7 @@ from ddtui.bench.model import Estimate, Point
 FLAT = 0.03  # of the accept length: a doubling that gains less has no more to give
 GROWS = 0.05
 CELL = re.compile(r"C=\d+, context \w+")
+BLOCKS = ("DFLASH", "DDTREE")  # algorithms whose drafter drafts a block at once
 SIZES = ("budget", "topk")  # knobs that buy accept length; others are never advised up or down by number
 
 
@@ -29,6 +33,7 @@ class Observation:
     knobs: Mapping[str, str | None]
     point: Point
     name: str  # "step 7"
+    block: int | None = None  # the drafter's block size, where it is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +46,21 @@ class Advice:
     evidence: tuple[str, ...]
 
 
-def advise(seen: Sequence[Observation], *, block: int | None = None) -> tuple[Advice, ...]:
-    """Advice by knob and cell, the same said once. `block`: the drafter's block size, where it is known."""
+def block_of(flags: Mapping[str, Any]) -> int | None:
+    """The drafter's block size by the server's resolved flags: a block drafter drafts a block at once."""
+    if str(flags.get("speculative_algorithm")).upper() not in BLOCKS:
+        return None
+    given = str(flags.get("speculative_dflash_block_size") or flags.get("speculative_num_draft_tokens"))
+    return int(given) if given.isdecimal() else None
+
+
+def advise(seen: Sequence[Observation]) -> tuple[Advice, ...]:
+    """Advice by knob and cell, the same said once."""
     good = [one for one in seen if one.point.accept_length is not None and not one.point.marks]
     found: dict[tuple[str, str | None, str], Advice] = {}
     for knob in SIZES:
         for line in _lines(good, knob):
-            for advice in (_saturation(knob, line, block), _price(knob, line)):
+            for advice in (_saturation(knob, line), _price(knob, line)):
                 if advice is not None:
                     found.setdefault((advice.knob, advice.value, advice.text), advice)
     for advice in _window(good):
@@ -86,9 +99,9 @@ def _lines(seen: Iterable[Observation], knob: str) -> list[Line]:
     return [sorted(group.items()) for group in groups.values() if len(group) > 1]
 
 
-def _saturation(knob: str, line: Line, block: int | None) -> Advice | None:
+def _saturation(knob: str, line: Line) -> Advice | None:
     """Where the accept length stops growing, or that it has not stopped yet."""
-    cell = line[0][1].point.cell
+    cell, block = line[0][1].point.cell, line[0][1].block
     where = f"at {_others(line[0][1], knob)}C={cell.concurrency}, context {length(cell.context)}"
     evidence = tuple(
         f"{one.name}: {knob} {value:g}: accept length {_estimate(one.point.accept_length)}"
@@ -98,17 +111,40 @@ def _saturation(knob: str, line: Line, block: int | None) -> Advice | None:
         gain = _gain(one.point.accept_length, other.point.accept_length)
         if gain is not None and gain < FLAT and all(_little(one, later) for _, later in line if _ > value):
             text = f"accept length saturates at {knob} {value:g} {where}: {more:g} gives {100 * gain:+.1f} %"
-            if knob == "budget" and block is not None and one.knobs.get("topk") == "1":
+            if knob == "budget" and block is not None and value >= block - 1 and _chain(one):
                 text += f" (a chain of {block - 1} drafted tokens is all that block size {block} has)"
             return Advice(text.replace("-", "−"), knob, f"{value:g}", evidence)
     (value, one), (last, other) = line[-2:]
     gain = _gain(one.point.accept_length, other.point.accept_length)
     pays = _gain(one.point.per_user_rate, other.point.per_user_rate)
-    if gain is not None and gain > GROWS and pays is not None and pays > 0:
+    further = _next(knob, last, other)
+    if gain is not None and gain > GROWS and pays is not None and pays > 0 and further is not None:
         grown = f"{100 * gain:+.0f} % over {value:g}"
-        text = f"accept length still grows at {knob} {last:g} {where} ({grown}): try {2 * last:g}"
-        return Advice(text, knob, f"{2 * last:g}", evidence)
+        text = f"accept length still grows at {knob} {last:g} {where} ({grown}): try {further:g}"
+        if block is not None:
+            evidence += (f"block size {block}: at most {block} tokens a step, {block - 1} nodes deep",)
+        return Advice(text, knob, f"{further:g}", evidence)
     return None
+
+
+def _next(knob: str, last: float, one: Observation) -> float | None:
+    """The value after the last one that can still give more. None: the block is used up."""
+    if one.block is None:
+        return 2 * last
+    most = Estimate(one.block, one.block, one.block, 0)
+    left = _gain(one.point.accept_length, most)
+    if left is not None and left < GROWS:
+        return None
+    depth = one.block - 1
+    if knob != "budget":
+        return 2 * last
+    if _chain(one):
+        return min(2 * last, depth) if last < depth else None
+    return max(2 * last, depth)
+
+
+def _chain(one: Observation) -> bool:
+    return one.knobs.get("topk") == "1"
 
 
 def _price(knob: str, line: Line) -> Advice | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ddtui import __version__, redact
 from ddtui.bench import kept
-from ddtui.bench.advice import Advice, Observation, advise
+from ddtui.bench.advice import Advice, Observation, advise, block_of, grouped
 from ddtui.bench.model import Cell, Estimate, Point
 from ddtui.store import listing, outputs
 from ddtui.store import runs as stored
@@ -68,11 +68,7 @@ def collect(
         step.id: outputs.newest(history.quality(step.host, step.unit, step=step.number)) for step in steps
     }
     wrong = {step: one.text for step, found in checks.items() for one in found if one.wrong}
-    seen = [
-        Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}")
-        for entry in entries
-        if entry.step.id not in wrong
-    ]
+    seen = [_observed(entry) for entry in entries if entry.step.id not in wrong]
     marks: dict[str, None] = {}
     for step in steps:
         if step.id in wrong:
@@ -88,7 +84,7 @@ def collect(
         at=time.time(),
         steps=tuple(steps),
         entries=tuple(entries),
-        advice=advise(seen),
+        advice=grouped(advise(seen)),
         commands=tuple(dict.fromkeys(_command(entry) for entry in entries)),
         warnings=tuple(marks),
         sentences=tuple(sentences),
@@ -109,7 +105,7 @@ def overview(history: History, host: str, unit: str) -> Report:
             row.unit,
             "",
             row.at,
-            Setting(row.knobs, {}),
+            Setting(row.knobs, row.flags),
             simulated=row.simulated,
         )
         for row in listing.named(history, host, unit)
@@ -124,12 +120,10 @@ def overview(history: History, host: str, unit: str) -> Report:
     wrong = outputs.wrong_steps(history, host, unit)
     lately = set(sorted(newest_at, key=lambda number: -newest_at[number])[:LATELY])
     seen = [
-        Observation(entry.step.setting.knobs, entry.point, f"step {entry.step.number}")
-        for entry in entries
-        if entry.step.number in lately and entry.step.id not in wrong
+        _observed(entry) for entry in entries if entry.step.number in lately and entry.step.id not in wrong
     ]
     measured = tuple(steps[number] for number in sorted(newest_at))
-    return Report("", time.time(), measured, tuple(entries), advise(seen), wrong=wrong)
+    return Report("", time.time(), measured, tuple(entries), grouped(advise(seen)), wrong=wrong)
 
 
 def _drawn(newest: Newest) -> Point:
@@ -229,10 +223,16 @@ def flags(step: Step) -> Mapping[str, Any]:
     }
 
 
+def _observed(entry: Entry) -> Observation:
+    setting = entry.step.setting
+    return Observation(setting.knobs, entry.point, f"step {entry.step.number}", block_of(setting.flags))
+
+
 def _command(entry: Entry) -> str:
     cell, spec = entry.point.cell, entry.run.spec
     return (
         f"ddtui bench PROFILE --concurrency {cell.concurrency} --context {cell.context} "
         f"--workload {cell.workload} --output {spec.get('output', 256)} --at {entry.point.place} "
         f"--temperature {spec.get('temperature', 0):g} --seed {spec.get('seed', 0)}"
+        + (f" --requests {spec['requests']}" if spec.get("requests") else "")
     )

@@ -33,6 +33,7 @@ class StepRow:
     rate: float | None  # tok/s, the greatest of any cell
     note: str = ""  # the newest one
     wrong: str = ""  # why its output is wrong
+    flags: Mapping[str, Any] = field(default_factory=dict)  # `named` alone: those of SPECULATIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +139,16 @@ def steps(
     ]
 
 
+SPECULATIVE = ("speculative_algorithm", "speculative_dflash_block_size", "speculative_num_draft_tokens")
+
+
 def named(history: History, host: str, unit: str) -> list[StepRow]:
-    """All steps with their knobs alone, oldest first: what a chart names its points by."""
+    """All steps with no more than their knobs and SPECULATIVE flags, oldest first: what a chart names its
+    points by, and advice goes by."""
+    paths = ", ".join(f"'$.flags.{name}'" for name in SPECULATIVE)
     rows = history.read(
-        "SELECT s.id, s.number, s.at, s.simulated FROM steps s JOIN hosts h ON h.id = s.host"
-        " WHERE h.name = ? AND h.unit = ? ORDER BY s.number",
+        f"SELECT s.id, s.number, s.at, s.simulated, json_extract(s.setting, {paths}) AS flags"
+        " FROM steps s JOIN hosts h ON h.id = s.host WHERE h.name = ? AND h.unit = ? ORDER BY s.number",
         [host, unit],
     )
     knobs = _knobs(history, [row["id"] for row in rows])
@@ -150,6 +156,7 @@ def named(history: History, host: str, unit: str) -> list[StepRow]:
         StepRow(
             row["id"], row["number"], host, unit, row["at"], knobs.get(row["id"], {}), bool(row["simulated"]),
             bursts=0, measured_at=None, rate=None,
+            flags=dict(zip(SPECULATIVE, json.loads(row["flags"]), strict=True)),
         )
         for row in rows
     ]  # fmt: skip

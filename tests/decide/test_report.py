@@ -17,7 +17,7 @@ import pytest
 from decide.sides import point
 
 from ddtui.bench import kept
-from ddtui.bench.advice import Observation, advise
+from ddtui.bench.advice import Observation, advise, block_of
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.bench.ranking import front
 from ddtui.report import figures, files, page, svg
@@ -195,6 +195,41 @@ def test_saturation_is_named_with_the_numbers_that_show_it() -> None:
 def test_growth_at_the_edge_says_to_go_on() -> None:
     (advice,) = advise([seen("4", 3.6, 30), seen("8", 5.0, 36)])
     assert advice.text.endswith("try 16") and advice.value == "16"
+
+
+@pytest.mark.parametrize(
+    ("last", "accept", "topk", "tried"),
+    [
+        ("8", 5.0, "4", "16"),  # of 8 at most: there is more to have
+        ("2", 2.5, "4", "7"),  # below the depth of the block
+        ("4", 3.0, "1", "7"),  # a chain has no more than 7 nodes
+        ("7", 5.0, "1", None),
+        ("16", 7.8, "4", None),  # nearly all of the block
+    ],
+)
+def test_the_block_size_bounds_what_is_tried_next(
+    last: str, accept: float, topk: str, tried: str | None
+) -> None:
+    before = replace(seen("1", 0.8 * accept, 30, topk=topk), block=8)
+    found = advise([before, replace(seen(last, accept, 36, topk=topk), block=8)])
+    assert [one.value for one in found if "still grows" in one.text] == ([tried] if tried else [])
+    assert all(one.evidence[-1].startswith("block size 8: at most 8 tokens a step") for one in found if tried)
+
+
+def test_the_block_size_is_read_from_the_steps_flags(history: History) -> None:
+    assert block_of({"speculative_algorithm": "DDTREE", "speculative_num_draft_tokens": 8}) == 8
+    assert block_of({"speculative_algorithm": "DFLASH", "speculative_dflash_block_size": 16}) == 16
+    assert block_of({"speculative_algorithm": "EAGLE3", "speculative_num_draft_tokens": 8}) is None
+    assert block_of({}) is None
+    flags = {"speculative_algorithm": "DDTREE", "speculative_num_draft_tokens": 8}
+    for budget, accept in (("4", 3.6), ("8", 5.0)):
+        step = history.step("gpu2", "x.service", Setting({"budget": budget, "topk": "4"}, flags))
+        made = measured(Cell(1, 1024), 1e3 * accept / 36, accept, 36.0)
+        burst = Burst(f"g{budget}", step.number, BurstSpec((made.cell,)), BurstState.DONE, points=(made,))
+        history.save_burst("gpu2", "x.service", kept.to_plain(burst))
+    whole = collect(history, history.steps("gpu2")).advice
+    assert whole and any("block size 8" in line for one in whole for line in one.evidence)
+    assert overview(history, "gpu2", "x.service").advice == whole
 
 
 def test_a_step_that_costs_more_than_it_commits_is_told_at_its_load() -> None:
