@@ -15,6 +15,7 @@ from ddtui.actions import BY_ID, Action, Where, at, knob_actions
 from ddtui.bindings import of
 from ddtui.desk import Desk
 from ddtui.messages import ActionChosen
+from ddtui.painting import NearCompositor
 from ddtui.tuning.model import Turn
 from ddtui.view import ChangeKind, View
 from ddtui.widgets.change_panel import ChangePanel
@@ -118,6 +119,7 @@ class ConsoleScreen(Screen[None]):
 
     def __init__(self, desk: Desk) -> None:
         super().__init__()
+        self._compositor = NearCompositor()
         self.desk = desk
         self._composed = False
         self._possible: object = None  # what the footer's greys rest on

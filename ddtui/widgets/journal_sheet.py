@@ -149,9 +149,23 @@ class JournalSheet(ScrollView):
         if len(self._strips) > MOST_STRIPS:
             self._strips.clear()
         self._styles.clear()
-        return super().render_lines(crop)
+        # straight from the rows that are kept, with their filtered forms: Textual would make each anew
+        filters, ground = self.get_line_filters(), self.background_colors[1]
+        strips = []
+        for y in crop.line_range:
+            strip = self._strip(y)
+            for one in filters:
+                strip = strip.apply_filter(one, ground)
+            strips.append(strip)
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
 
     def render_line(self, y: int) -> Strip:
+        return self._strip(y).crop(0, self.scrollable_content_region.width)
+
+    def _strip(self, y: int) -> Strip:
+        """A row as wide as the widget, also where its scrollbar lies on it."""
         scroll_x, scroll_y = self.scroll_offset
         width = self.scrollable_content_region.width
         row = scroll_y + y
@@ -163,14 +177,15 @@ class JournalSheet(ScrollView):
         if self.wrap:
             scroll_x = 0
         if not 0 <= index < self.count:
-            return Strip.blank(width, self._ground)
+            return Strip.blank(self.size.width, self._ground)
         number = self.number_at(index)
         key = (number, scroll_x, width, part)
         if number in self.selected:
-            return self._line(number, scroll_x, width, part)
+            return self._line(number, scroll_x, width, part).extend_cell_length(self.size.width)
         strip = self._strips.get(key)
         if strip is None:
-            strip = self._strips[key] = self._line(number, scroll_x, width, part)
+            strip = self._line(number, scroll_x, width, part).extend_cell_length(self.size.width)
+            self._strips[key] = strip
         return strip
 
     def _look(self, name: str) -> Style:
