@@ -51,7 +51,7 @@ class JournalSheet(ScrollView):
         & > .journal--error { color: $error; }
         & > .journal--mark { color: $accent; text-style: bold; }
         & > .journal--bookmark { color: $accent; text-style: bold reverse; }
-        & > .journal--match { background: $match 35%; text-style: bold; }
+        & > .journal--match { color: $match; text-style: bold reverse; }
         & > .journal--cursor { background: $block-cursor-blurred-background; }
         &:focus > .journal--cursor { background: $block-cursor-background; }
     }

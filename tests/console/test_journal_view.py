@@ -218,6 +218,15 @@ async def test_all_lines_with_matches_marked_and_walked() -> None:
         assert view.selected_lines() == ["needle 40"]
 
 
+async def test_a_match_is_told_apart_without_colour_too() -> None:
+    async with viewing() as (view, store, pilot):
+        put(store, "hay needle hay")
+        await came(pilot, view)
+        view.set_filter(parse_filter("needle"))
+        marked = [one.text for one in view.render_line(0) if one.style is not None and one.style.reverse]
+        assert marked == ["needle"]
+
+
 async def test_without_a_filter_the_next_match_is_the_next_error() -> None:
     async with viewing() as (view, store, pilot):
         put(store, "fine", "ValueError: no", "fine")
