@@ -22,7 +22,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ddtui import sanitize
@@ -97,23 +97,17 @@ async def write_atomically(
     `mode` (octal), else 644. Its folder has to exist. May be done again after a lost link.
     Raises NotPermitted or CommandFailed; then nothing is changed and nothing left behind.
     """
-    target, model = await _model(host, path, like, sudo)
-    mode = mode or (model.mode if model else NEW_MODE)
+    target, model = await look_at(host, path, like, sudo=sudo)
+    model = replace(model or Model(), **({"mode": mode} if mode else {}))
+    empty, (_, *prepare, rename, settle) = _empty(target, model), _filled(target, model)
     work = _Work(host, target, sudo)
     try:
-        if int(mode, 8) & 0o044 != 0o044:  # not for everybody: make it so before the content goes in
-            await work.steps([("tee", "--", work.temporary), ("chmod", mode, "--", work.temporary)])
+        if empty:
+            await work.steps(empty)
         await work.put(content)
-        await work.steps(
-            [
-                ("chmod", mode, "--", work.temporary),
-                *([("chown", model.owner, "--", work.temporary)] if model and model.owner else []),
-                *([("setfacl", f"--set={model.acl}", "--", work.temporary)] if model and model.acl else []),
-                ("sync", "--", work.temporary),
-            ]
-        )
-        await work.verify(content, mode, model.owner if model else None)
-        await work.steps([("mv", "-T", "--", work.temporary, target), ("sync", "--", _folder(target))])
+        await work.steps(prepare)
+        await work.verify(content, model.mode, model.owner)
+        await work.steps([rename, settle])
     except (HostError, TimeoutError, asyncio.CancelledError):
         with suppress(HostError, TimeoutError):
             await asyncio.shield(host.run(("rm", "-f", "--", work.temporary), sudo=sudo, timeout=10))
@@ -122,7 +116,7 @@ async def write_atomically(
 
 async def remove(host: Host, path: str, *, sudo: bool = False) -> None:
     """Remove the file; fine if it is not there. Raises NotPermitted or CommandFailed."""
-    await _Work(host, path, sudo).steps([remove_argv(path), ("sync", "--", _folder(path))])
+    await _Work(host, path, sudo).steps(remove_argvs(path))
 
 
 def temporary(path: str) -> str:
@@ -130,21 +124,64 @@ def temporary(path: str) -> str:
     return f"{path}.ddtui-new"
 
 
-def write_argvs(path: str, *, mode: str = NEW_MODE) -> tuple[tuple[str, ...], ...]:
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a new content takes over from the file before it."""
+
+    mode: str = NEW_MODE  # octal
+    owner: str | None = None  # uid:gid; None: no chown needed
+    acl: str | None = None  # entries for setfacl; None: the mode says it all
+
+
+def write_argvs(path: str, model: Model) -> tuple[tuple[str, ...], ...]:
     """The commands that change something when `write_atomically` makes or replaces a file, in order."""
+    return (*_empty(path, model), *_filled(path, model))
+
+
+def _empty(path: str, model: Model) -> tuple[tuple[str, ...], ...]:
+    """What is not for everybody is made so before the content goes in."""
+    if int(model.mode, 8) & 0o044 == 0o044:
+        return ()
+    return (("tee", "--", temporary(path)), ("chmod", model.mode, "--", temporary(path)))
+
+
+def _filled(path: str, model: Model) -> tuple[tuple[str, ...], ...]:
     new = temporary(path)
     return (
         ("tee", "--", new),
-        ("chmod", mode, "--", new),
+        ("chmod", model.mode, "--", new),
+        *([("chown", model.owner, "--", new)] if model.owner else []),
+        *([("setfacl", f"--set={model.acl}", "--", new)] if model.acl else []),
         ("sync", "--", new),
         ("mv", "-T", "--", new, path),
         ("sync", "--", _folder(path)),
     )
 
 
+async def would_write(
+    host: Host, path: str, like: str | None = None, *, sudo: bool = False
+) -> tuple[tuple[str, ...], ...]:
+    """The commands that `write_atomically` would run now; the file's folder may not be there yet."""
+    try:
+        path, model = await look_at(host, path, like, sudo=sudo)
+    except HostError:
+        model = None
+        with suppress(HostError):
+            if like and like != path:
+                _, model = await look_at(host, like, sudo=sudo)
+        if model and not sudo:  # what we make is ours
+            model = replace(model, owner=None)
+    return write_argvs(path, model or Model())
+
+
 def remove_argv(path: str) -> tuple[str, ...]:
     """The command that removes a file."""
     return ("rm", "-f", "--", path)
+
+
+def remove_argvs(path: str) -> tuple[tuple[str, ...], ...]:
+    """The commands of `remove`, in order."""
+    return (remove_argv(path), ("sync", "--", _folder(path)))
 
 
 # -- reading -------------------------------------------------------------------------------------------------
@@ -180,17 +217,29 @@ def _reading(path: str, host: str, done: Completed, limit: int) -> FileReading:
 
 
 # -- writing -------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class _Model:
-    """What a new content takes over from the file before it."""
+async def take_root(host: Host, paths: Sequence[str]) -> dict[str, bool]:
+    """Which files take root's rights: those in folders that we may not write, or may not make."""
+    folders = [_folder(path) for path in paths]
+    tests = [
+        Command(("test", what, where))
+        for folder in folders
+        for what, where in (("-w", folder), ("-e", folder), ("-w", _folder(folder)))
+    ]
+    done = iter(await host.batch(tests) if tests else ())
+    found = {}
+    for path in paths:
+        ours, there, parent = next(done).ok, next(done).ok, next(done).ok
+        found[path] = not (ours or (not there and parent))
+    return found
 
-    mode: str  # octal
-    owner: str | None  # uid:gid; None: no chown needed
-    acl: str | None  # entries for setfacl; None: the mode says it all
 
+async def look_at(
+    host: Host, path: str, like: str | None = None, *, sudo: bool = False
+) -> tuple[str, Model | None]:
+    """The file behind `path` (symlinks followed), and what to take over from it or from `like`.
 
-async def _model(host: Host, path: str, like: str | None, sudo: bool) -> tuple[str, _Model | None]:
-    """The file behind `path` (symlinks followed), and what to take over from it or from `like`."""
+    Raises CommandFailed.
+    """
     sources = [path, *([like] if like and like != path else [])]
     argvs: list[tuple[str, ...]] = [("readlink", "-f", "--", path)]
     for source in sources:
@@ -198,7 +247,7 @@ async def _model(host: Host, path: str, like: str | None, sudo: bool) -> tuple[s
         argvs.append(("getfacl", "-n", "-c", "-p", "--", source))
     resolved, *facts = await host.batch([Command(argv) for argv in argvs])
     if sudo and (
-        not resolved.ok or "ermission denied" in facts[0].err
+        not resolved.ok or any("ermission denied" in done.err for done in facts[0::2])
     ):  # in a folder that only root may enter
         resolved, *facts = await host.batch([Command(argv, sudo=True) for argv in argvs])
     if not resolved.ok:
@@ -210,7 +259,7 @@ async def _model(host: Host, path: str, like: str | None, sudo: bool) -> tuple[s
             # what root makes is root's already (sudoers need no line for it), and without root a new file can
             # only be one's own
             already = owner == "0:0" if sudo else source != path
-            return target, _Model(mode, None if already else owner, _extended(acl))
+            return target, Model(mode, None if already else owner, _extended(acl))
         if "No such file" not in stat.err:
             raise _failure(host, f"{path} on {host.name} cannot be looked at", stat)
     return target, None

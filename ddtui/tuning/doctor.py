@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from ddtui.host import files, sudo
 from ddtui.host.base import Command, HostError, LinkState, NobodyToAsk
 from ddtui.host.sudo import How
+from ddtui.host.unit.change import drop_in_place
 from ddtui.sanitize import sanitize
-from ddtui.tuning import place
+from ddtui.tuning import place, record
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Layer, Reading
+from ddtui.tuning.place import Place
 from ddtui.tuning.survey import Survey
 
 GROUP = "tuners"  # the group in the printed lines
@@ -161,7 +163,7 @@ def _unit(ctx: Tuning, survey: Survey) -> Check:
     status, unit = survey.status, survey.unit.value
     if status is None or not status.exists:
         what = f"{ctx.supervisor.name} knows no {ctx.unit}"
-        return Check("unit", False, what, "correct service.unit in the profile")
+        return Check("unit", False, what, "correct `service` in the profile")
     if unit is None:
         return Check("unit", False, survey.unit.problem or "it could not be read")
     if unit.engine != "sglang":
@@ -217,24 +219,19 @@ async def _rights(ctx: Tuning, survey: Survey) -> tuple[list[Check], str | None]
     """What may be done as root, command by command; and why nothing can be changed, if so."""
     if not ctx.root:
         return await _user_manager(ctx), None
-    commands = needed(ctx, survey)
-    found, where = await asyncio.gather(
-        sudo.rights(ctx.host, [argv for _, argv in commands]), place.find(ctx)
-    )
+    where = await place.find(ctx)
+    commands = [*await needed(ctx, survey), *_of_record(where)]
+    found = await sudo.rights(ctx.host, [argv for _, argv in commands])
     checks = []
     missing = []
     for (purpose, argv), right in zip(commands, found, strict=True):
-        if where.exists and not where.sudo and purpose == "record":
-            continue
         usable = _usable(ctx, right.how)
         if not usable:
             missing.append(right)
         text = f"`{' '.join(argv)}`: {right.how.value}"
         checks.append(Check(purpose, usable, text, "" if usable else "grant it with the lines below"))
-    record = f"{where.path}: " + (
-        "ours to write" if not where.sudo else "written through sudo" if where.exists else "made at first use"
-    )
-    checks.append(Check("record", None, record))
+    if not where.sudo:
+        checks.append(Check("record", None, f"{where.path}: ours to write"))
     return _merged(checks), _refusal(ctx, missing)
 
 
@@ -267,7 +264,15 @@ async def _user(ctx: Tuning) -> str:
     return (await ctx.host.run(("id", "-un"))).out.strip()
 
 
-def needed(ctx: Tuning, survey: Survey) -> list[tuple[str, tuple[str, ...]]]:
+def _of_record(where: Place) -> list[tuple[str, tuple[str, ...]]]:
+    """What the lock and the change record take as root, where their folder is not ours to write."""
+    if not where.sudo:
+        return []
+    make = ("mkdir", "-p", "--", where.path)
+    return [("record", ("tee", "-a", "--", where / record.FILE)) if where.exists else ("record", make)]
+
+
+async def needed(ctx: Tuning, survey: Survey) -> list[tuple[str, tuple[str, ...]]]:
     """(purpose, command) for everything that a change runs as root, with ddtui's own drop-in."""
     supervisor = ctx.supervisor
     whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
@@ -277,32 +282,27 @@ def needed(ctx: Tuning, survey: Survey) -> list[tuple[str, tuple[str, ...]]]:
     given = [(purpose, argv) for purpose, argv in orders if argv]
     if supervisor.reload is None:  # no unit, so no drop-in
         return given
-    drop_in = drop_in_of(ctx, survey)
+    unit, service = survey.unit.value, survey.service
+    drop_in, like = f"/etc/systemd/system/{ctx.unit}.d/zzz-ddtui.conf", None
+    if unit is not None and service is not None:
+        drop_in, like = drop_in_place(service.tree, unit)
     folder = drop_in.rpartition("/")[0]
+    writes = await files.would_write(ctx.host, drop_in, like, sudo=True)
     return [
         *given,
         ("drop-in", ("mkdir", "-p", "--", folder)),
-        *(("drop-in", argv) for argv in dict.fromkeys(files.write_argvs(drop_in))),
+        *(("drop-in", argv) for argv in dict.fromkeys(writes)),
         ("drop-in", files.remove_argv(files.temporary(drop_in))),
         ("drop-in", files.remove_argv(drop_in)),
         ("drop-in", ("rm", "-d", "--", folder)),
     ]
 
 
-def drop_in_of(ctx: Tuning, survey: Survey) -> str:
-    """The drop-in of ddtui's own: the one that is there, else the one that it would write."""
-    unit = survey.unit.value
-    for path in unit.drop_ins if unit else ():
-        if path.rpartition("/")[2].endswith("ddtui.conf"):
-            return path
-    return f"/etc/systemd/system/{ctx.unit}.d/zzz-ddtui.conf"
-
-
 async def _sudoers(ctx: Tuning, survey: Survey) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Exact lines for sudoers: full, and least (flags in a file that the group owns). No wildcards."""
     if not ctx.root:
         return (), ()
-    commands = [argv for _, argv in needed(ctx, survey)]
+    commands = [argv for _, argv in await needed(ctx, survey)]
     paths = await _paths(ctx, sorted({argv[0] for argv in commands}))
 
     def line(argv: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from ddtui.engine.api import ApiError
 from ddtui.engine.flags import FlagTable
 from ddtui.engine.installation import Installation
 from ddtui.engine.rules import Severity
+from ddtui.host import files
 from ddtui.host.base import HostError, LinkLost, Unreachable
 from ddtui.host.service import ServiceReading
 from ddtui.host.unit.change import UnitChange
@@ -104,7 +105,9 @@ async def complete(
 ) -> Plan:
     """A plan with what every plan says: diff, commands, interruption, earlier starts, what must not move."""
     service, _ = changeable(survey)
-    (interrupts, _), standing = await asyncio.gather(_interrupts(ctx, survey), _in_the_way(ctx))
+    (interrupts, _), standing, run = await asyncio.gather(
+        _interrupts(ctx, survey), _in_the_way(ctx), commands(ctx, edits)
+    )
     problems += standing[0]
     warnings += standing[1]
     if ctx.read_only:
@@ -115,7 +118,7 @@ async def complete(
         edits=edits,
         argv_before=argv_before,
         argv_after=argv_after,
-        commands=commands(ctx, edits),
+        commands=run,
         diff=diff.of(edits),
         fingerprint=fingerprint(service, survey.engine.value, settled=survey.server.value is not None),
         interrupts=interrupts,
@@ -310,18 +313,23 @@ def fingerprint(service: ServiceReading, engine: Installation | None, *, settled
     return Fingerprint(files, "" if looping else status.invocation_id, name)
 
 
-def commands(ctx: Tuning, edits: Sequence[FileEdit]) -> tuple[tuple[str, ...], ...]:
-    """What an apply runs, in order. Reading and watching are left out."""
-    from ddtui.host import files
-
+async def commands(ctx: Tuning, edits: Sequence[FileEdit]) -> tuple[tuple[str, ...], ...]:
+    """What an apply runs, in order. Reading, watching and the record are left out."""
+    root = await files.take_root(ctx.host, [edit.path for edit in edits])
     sudo = ("sudo",) if ctx.root else ()
     supervisor = ctx.supervisor
     lines: list[tuple[str, ...]] = []
     for edit in edits:
+        rights = ("sudo",) if root[edit.path] else ()
+        folder = edit.path.rpartition("/")[0]
         if edit.after is None:
-            lines.append((*sudo, *files.remove_argv(edit.path)))
-        else:
-            lines += [(*sudo, *argv) for argv in files.write_argvs(edit.path)]
+            emptied = [("rm", "-d", "--", folder)] if edit.ours else []
+            lines += [(*rights, *argv) for argv in (*files.remove_argvs(edit.path), *emptied)]
+            continue
+        lines += [(*rights, "mkdir", "-p", "--", folder)] if edit.ours else []
+        like = edit.path if edit.before is not None else edit.like
+        writes = await files.would_write(ctx.host, edit.path, like, sudo=root[edit.path])
+        lines += [(*rights, *argv) for argv in writes]
     if supervisor.verify:
         lines.append(supervisor.verify)
     whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)

@@ -13,7 +13,7 @@ from ddtui.engine.api import ApiError
 from ddtui.engine.failure import Failure
 from ddtui.engine.startup import Phase as StartPhase
 from ddtui.host import files
-from ddtui.host.base import Command, CommandFailed, HostError, NotPermitted
+from ddtui.host.base import CommandFailed, HostError, NotPermitted
 from ddtui.host.service import ServiceStatus
 from ddtui.sanitize import sanitize
 from ddtui.store.model import HistoryError
@@ -170,7 +170,7 @@ class Run:
         """Bring every file from one content to the other, by rename. Raises ByHand where it is neither."""
         host = self.ctx.host
         paths = [edit.path for edit in edits]
-        sudo = await steadily(host, lambda: self._sudo(paths), lost=self._lost)
+        sudo = await steadily(host, lambda: files.take_root(host, paths), lost=self._lost)
         now = await steadily(host, lambda: self._read(paths, sudo), lost=self._lost)
         for edit in edits:
             old, new = change(edit)
@@ -198,21 +198,6 @@ class Run:
         plain = await files.read(self.ctx.host, [path for path in paths if not sudo[path]])
         rooted = await files.read(self.ctx.host, [path for path in paths if sudo[path]], sudo=True)
         return {**plain, **rooted}
-
-    async def _sudo(self, paths: Sequence[str]) -> dict[str, bool]:
-        """Which of the files take root's rights: those in folders that we may not write, or may not make."""
-        folders = [path.rpartition("/")[0] for path in paths]
-        tests = [
-            Command(("test", what, where))
-            for folder in folders
-            for what, where in (("-w", folder), ("-e", folder), ("-w", folder.rpartition("/")[0]))
-        ]
-        done = iter(await self.ctx.host.batch(tests))
-        found = {}
-        for path in paths:
-            ours, there, parent = next(done).ok, next(done).ok, next(done).ok
-            found[path] = not (ours or (not there and parent))
-        return found
 
     async def _complaints(self) -> list[str]:
         """What the supervisor's own check says of what stands on disk. Empty where it has none."""

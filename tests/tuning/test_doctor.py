@@ -69,9 +69,15 @@ async def test_the_printed_lines_have_full_names_and_no_wildcard_and_visudo_take
         testhost.exec("rm", "/tmp/lines")
 
 
+@pytest.mark.parametrize(
+    ("mode", "owner"), [("644", "root:root"), ("664", "root:root"), ("664", "daemon:daemon")]
+)
 async def test_a_user_with_exactly_the_printed_lines_can_change_and_roll_back_and_nothing_else(
-    operator: Operator, testhost: TestHost
+    operator: Operator, testhost: TestHost, mode: str, owner: str
 ) -> None:
+    fragment = f"/etc/systemd/system/{UNIT}"
+    testhost.exec("chown", owner, fragment)
+    testhost.exec("chmod", mode, fragment)
     lines = (await doctor.examine(await operator())).sudoers
     testhost.exec("sh", "-c", lines[0].partition("as root: ")[2])
     testhost.exec("usermod", "-a", "-G", "tuners", "limited")
@@ -85,8 +91,13 @@ async def test_a_user_with_exactly_the_printed_lines_can_change_and_roll_back_an
         made = await plan.make(
             limited, await surveys.read(limited), plan.parse_turns(limited, ["budget=12"], ())
         )
+        ran: list[tuple[str, ...]] = []
+        limited.host.on_command(lambda one: ran.append((*(("sudo",) if one.sudo else ()), *one.argv)))
         last = await follow(change.apply(limited, made))
         assert last.phase is Phase.VERIFIED, last
+        write = [argv for argv in ran if ".ddtui-new" in " ".join(argv) or argv[:2] == ("sudo", "mkdir")]
+        expected = [argv for argv in made.commands if ".ddtui-new" in " ".join(argv) or "mkdir" in argv]
+        assert [argv for argv in write if argv[0] == "sudo"] == expected
         last = await follow(rollback.rollback(limited))
         assert last.phase is Phase.VERIFIED, last
         with pytest.raises(NotPermitted):
@@ -96,3 +107,18 @@ async def test_a_user_with_exactly_the_printed_lines_can_change_and_roll_back_an
     finally:
         testhost.exec("rm", "-f", "/etc/sudoers.d/printed")
         testhost.exec("gpasswd", "-d", "limited", "tuners", check=False)
+        testhost.exec("chown", "root:root", fragment)
+        testhost.exec("chmod", "644", fragment)
+
+
+async def test_a_unit_that_this_user_may_not_read_is_not_said_to_be_missing(
+    operator: Operator, testhost: TestHost
+) -> None:
+    fragment = f"/etc/systemd/system/{UNIT}"
+    testhost.exec("chmod", "600", fragment)
+    try:
+        survey = await surveys.read(await operator("limited"))
+        assert survey.unit.problem
+        assert survey.unit.problem.startswith(f"{fragment} may not be read by this user"), survey.unit
+    finally:
+        testhost.exec("chmod", "644", fragment)

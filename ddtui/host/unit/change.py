@@ -130,6 +130,14 @@ def _result(before: Tree, after: Tree, reading: UnitReading, table: FlagTable | 
     )
 
 
+def drop_in_place(tree: Tree, reading: UnitReading) -> tuple[str, str | None]:
+    """Where ddtui's drop-in of a unit is or would be, and the file whose rights it has."""
+    found = analyse(tree, reading.asked, reading.scope, reading.facts)
+    there = drop_in.find(found.merged)
+    path = there.path if there else drop_in.choose_path(found.merged, found.facts)
+    return path, path if there else _like(found)
+
+
 def _like(found: Analysis) -> str | None:
     """The file that ddtui's drop-in repeats: the last that has a command, else the unit's own."""
     files = [f for f in found.merged.files if not drop_in.is_ours(f.path)]
