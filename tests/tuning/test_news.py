@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ from ddtui.tuning import layers, verdicts
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.model import Layer, Reading
 from ddtui.tuning.survey import Survey
-from ddtui.tuning.watch import Watch
+from ddtui.tuning.watch import PENDING_EVERY, Watch
 
 FILE = "/etc/systemd/system/sglang.service.d/zzz-ddtui.conf"
 DRAFTER = "/opt/models/drafter/config.json"
@@ -106,6 +107,13 @@ async def test_a_look_that_begins_before_and_ends_after_our_change_brings_no_new
     monkeypatch.setattr(layers, "look", slowly)
     await glance(watch)
     assert watch.state.notices == ()
+
+
+def test_after_our_change_the_host_is_asked_at_once_whether_it_was_cut(watch: Watch) -> None:
+    watch._pending_at = time.monotonic()
+    with watch.at_work():
+        pass
+    assert watch._wake.is_set() and time.monotonic() - watch._pending_at > PENDING_EVERY
 
 
 @pytest.mark.parametrize("seen_by", ["a look", "the reading of everything"])
