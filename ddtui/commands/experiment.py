@@ -119,9 +119,9 @@ async def follow(
                         if args.json:
                             emit_json(f"{command}-trial", trial_report(trial))
                         else:
-                            print(
-                                "\n".join(telling.trial(trial, len(last.trials), last.expected)), flush=True
-                            )
+                            shared = len(rigs) > 1
+                            lines = telling.trial(trial, len(last.trials), last.expected, shared=shared)
+                            print("\n".join(lines), flush=True)
                 bar.of(last)
     finally:
         bar.end()

@@ -114,8 +114,9 @@ class TrialsPane(Pane):
 
     def _row(self, trial: Trial, width: int) -> Content:
         assert self.state is not None
-        best = trial_words.best_of(self.state.trials)
-        return trial_words.table_row(trial, self.state.plan, best, min(width, self._width))
+        trials = self.state.trials
+        best, shared = trial_words.best_of(trials), len({one.host for one in trials}) > 1
+        return trial_words.table_row(trial, self.state.plan, best, min(width, self._width), shared=shared)
 
 
 class EarlierPane(Pane):

@@ -49,9 +49,10 @@ def skipped(made: Forecast) -> Iterator[str]:
         yield f"skipped: {experiment.name(one)}: {why}"
 
 
-def trial(one: Trial, begun: int, expected: int) -> Iterator[str]:
-    """A finished trial: how it went, then its cells."""
+def trial(one: Trial, begun: int, expected: int, *, shared: bool = False) -> Iterator[str]:
+    """A finished trial: how it went, then its cells. `shared`: by several hosts; its own is named."""
     step = f"  step {one.step}" if one.step is not None else ""
+    step += f"  on {one.host}" if shared else ""
     ready = f"  ready after {clock(one.ready_seconds)}" if one.ready_seconds else ""
     head = f"{one.number + 1} of {max(expected, begun)}  {experiment.name(one.setting)}  {one.stage}"
     yield f"{head}{step}{ready}  {one.state}" + (f": {one.text}" if one.text else "")

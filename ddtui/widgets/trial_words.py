@@ -125,8 +125,12 @@ def table_head(plan: ExperimentPlan, width: int) -> Content:
     )
 
 
-def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], width: int) -> Content:
-    """One trial: its rates; the best of each cell stands out by ▲."""
+def table_row(
+    trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], width: int, *, shared: bool = False
+) -> Content:
+    """One trial: its rates; the best of each cell stands out by ▲. `shared`: by several hosts; its own is
+    named.
+    """
     knobs, cells = columns(plan, width)
     glyph, colour = TRIAL_LOOK[trial.state]
     step = f"{trial.step}" if trial.step is not None else "–"
@@ -150,7 +154,8 @@ def table_row(trial: Trial, plan: ExperimentPlan, best: Mapping[Cell, float], wi
         mark = "▲" if top else "?" if run is not None and run.point.marks else ""
         style = "bold $success" if top else "$warning" if mark else ""
         parts.append((f" {mark + number(rate.value):>{RATE}}", style))
-    tail = f" {trial.stage}" if trial.stage not in ("grid", "model") else ""
+    tail = f" {trial.host}" if shared else ""
+    tail += f" {trial.stage}" if trial.stage not in ("grid", "model") else ""
     if trial.text:
         tail += f" {trial.state}: {flat(trial.text)}"
     marks = [mark for run in trial.runs.values() for mark in run.point.marks]

@@ -18,10 +18,11 @@ from ddtui.bench.experiment import ExperimentPlan, Order, Setting, Trial, TrialS
 from ddtui.bench.model import Burst, Cell
 from ddtui.host.base import LinkLost
 from ddtui.store.history import History
-from ddtui.tuning import experiments
+from ddtui.tuning import experiments, telling
 from ddtui.tuning.experiments import ExperimentState
 from ddtui.tuning.ledger import Ledger
 from ddtui.tuning.rig import Checked
+from ddtui.widgets import trial_words
 
 simulated = load("sweep_search")
 CELLS = (Cell(1, 1024), Cell(8, 1024))
@@ -187,6 +188,10 @@ def test_several_hosts_share_the_settings() -> None:
     assert {trial.host for trial in end.trials} == {"gpu1", "gpu2", "gpu3"}
     assert sorted(trial.setting for trial in end.trials) == sorted(SETTINGS)
     assert end.outcome and all(rig.setting == end.outcome.left for rig in rigs)
+    (said, *_) = telling.trial(end.trials[0], 1, 1, shared=True)
+    assert f"on {end.trials[0].host}" in said
+    row = trial_words.table_row(end.trials[0], end.plan, {}, 120, shared=True)
+    assert row.plain.endswith(end.trials[0].host)
     name = experiment.name(end.outcome.left or ())
     assert all(f"gpu{seed}: {name} is in force" in end.outcome.left_text for seed in (1, 2, 3))
 
