@@ -202,7 +202,7 @@ class CompareScreen(PanedScreen):
         await self._compare(knowingly=False)  # before the list is shown: both come in one frame
         empty = "nothing is found" if self.steps.text else "no step was measured yet: x measures one"
         self.steps.view.show(rows, empty=empty)
-        self.steps.set_title(f"Steps ({len(rows):,})")
+        self.steps.set_title(f"Steps ({len(rows):,})  {' '.join(self.order)}")
         if self.steps.text == "":
             self.steps.view.select(self.desk.pair[1])
 

@@ -183,7 +183,8 @@ class HistoryScreen(PanedScreen):
         nothing = "nothing is found" if self.list.text else f"no {kind} yet"
         self.list.view.show(rows, empty=nothing)
         where = ", all hosts" if self.everywhere else ""
-        self.list.set_title(f"{kind.capitalize()} ({len(rows):,}){where}")
+        knobs = f"  {' '.join(self.order)}" if kind == "steps" else ""
+        self.list.set_title(f"{kind.capitalize()} ({len(rows):,}){where}{knobs}")
         if not rows:
             self.sheet.show(None)
 
