@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/idle.py [SECONDS]        # of each screen; 60 if not given
 
 The console runs in a pty of 160x45 on a demo host, through a real SSH link. Somebody asks the server a thing
-every second, which is a line in its journal each, beside the demo's own traffic; the lines that came are
-counted in the host's journal. CPU is user and system time of the console's process from /proc. The target is
-under 2 % of a core with one line a second.
+now and again, which is a line in its journal each, so that with the demo's own traffic one comes a second.
+The lines that came are counted in the host's journal. CPU is user and system time of the console's process,
+from /proc. The target is under 2 % of a core with one line a second.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ddtui.host.open import open_host  # noqa: E402
 from ddtui.profile import Profile  # noqa: E402
 
 PORT = 30000  # of the demo host's server
+ASKING = 1.5  # seconds from one asking to the next
 SETTLE = 20.0  # seconds after the first survey: what is loaded late and read once is over
 
 
@@ -48,7 +49,7 @@ async def pass_time(terminal: Terminal, profile: Profile, seconds: float) -> tup
         async with Api(await host.endpoint(PORT)) as api:
             while (passed := time.time() - began) < seconds:
                 await api.model_info()
-                await asyncio.to_thread(pump, terminal, began + int(passed) + 1)
+                await asyncio.to_thread(pump, terminal, began + (passed // ASKING + 1) * ASKING)
         service = profile.service
         lines = await journal.read(host, service.unit, service.scope, since=began)
         return len(terminal.raw) - before, len(lines)

@@ -65,7 +65,7 @@ class ServiceView:
     problem: str | None = None
     warnings: tuple[str, ...] = ()
     flags: tuple[FlagRow, ...] = ()
-    read_at: float | None = None
+    read_at: float | None = field(default=None, compare=False)  # that alone is no news
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ServerView:
     running: int | None = None  # requests
     queued: int | None = None
     problem: str | None = None
-    read_at: float | None = None
+    read_at: float | None = field(default=None, compare=False)  # that alone is no news
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class DecodeStrip(Widget):
     def sync(self) -> None:
         """Take in what is new."""
         self.set_class(bool(self._store.decodes), "-live")
-        if self.screen.is_active and not self._shown.is_same(self._strip()):
+        if self.screen in self.app.screen_stack and not self._shown.is_same(self._strip()):
             self.refresh()
 
     def _strip(self) -> Content:

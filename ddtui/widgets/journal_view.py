@@ -68,7 +68,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
     def sync(self) -> None:
         """Take in what the store has new. Cheap when there is nothing, or while the screen is hidden."""
         store = self.store
-        if store.version == self._version or not self.screen.is_active or not self.size.width:
+        if store.version == self._version or self.screen not in self.app.screen_stack or not self.size.width:
             return
         self._version = store.version
         if store.base < self._base and self._end > self._base:

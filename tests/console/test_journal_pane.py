@@ -6,9 +6,10 @@ import time
 from pathlib import Path
 
 import pytest
-from console.fakes import NOW, FakeSession
+from console.fakes import NOW, FakeSession, journal
 from console.harness import Desk, console
 
+from ddtui.screens.hosts import HostsDialog
 from ddtui.session import JournalLine
 from ddtui.widgets.journal_file import save
 from ddtui.widgets.journal_filter import parse_filter
@@ -400,3 +401,20 @@ async def test_colours_of_the_line_are_kept_as_styles() -> None:
         assert "\x1b" not in "".join(segment.text for segment in segments)
         (red,) = [segment for segment in segments if segment.text == "red"]
         assert red.style is not None and red.style.color is not None and red.style.color.name == "red"
+
+
+async def test_lines_flow_behind_a_dialog_and_are_there_after_a_resize() -> None:
+    session = FakeSession()
+    session.lines.put_nowait(journal())
+    async with console(session, (160, 45)) as desk:
+        await desk.until(lambda: "Decode batch" in desk.text())
+        await desk.press("H")
+        await desk.dialog(HostsDialog)
+        session.lines.put_nowait([JournalLine(NOW, "a line behind the dialog")])
+        await desk.pilot.resize_terminal(120, 36)
+
+        def behind() -> str:
+            strips = desk.tune._compositor.render_strips()
+            return "\n".join(strip.text for strip in strips)
+
+        await desk.until(lambda: "a line behind the" in behind())
