@@ -20,6 +20,8 @@ HOMES = {
         "ddtui/app.py",
         "ddtui/bindings.py",
         "ddtui/messages.py",
+        "ddtui/modes.py",
+        "ddtui/painting.py",
         "ddtui/screens/",
         "ddtui/widgets/",
         "ddtui/themes.py",
