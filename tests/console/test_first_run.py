@@ -58,6 +58,7 @@ async def type_in(pilot: Pilot[int], field: str, text: str) -> None:
     box = pilot.app.screen.query_one(field, Input)
     box.value = text
     box.focus()
+    await until(pilot, lambda: box.has_focus)
     await pilot.press("enter")
 
 
