@@ -200,6 +200,8 @@ class SweepScreen(PanedScreen):
 
     async def _forecast(self) -> None:
         await asyncio.sleep(SETTLED)
+        if not self.form.children or not self.plan.children:
+            return  # the console is being left
         title = "What it takes"
         try:
             wanted = self.form.plan()
