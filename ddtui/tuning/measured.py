@@ -17,6 +17,8 @@ from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Layer, Reading
 from ddtui.tuning.survey import Survey
 
+Z95 = 1.96  # standard errors in half of a 95 % interval
+
 
 @dataclass(frozen=True, slots=True)
 class Measured:
@@ -65,7 +67,9 @@ def read(ctx: Tuning, survey: Survey) -> Reading[Measured]:
 
 
 def judge(samples: Sequence[Sample], window: int | None) -> Measured:
-    """What the samples say of the window: the shortest context against the longest, at the same load."""
+    """What the samples say of the window, at the same load: the shortest context against the longest, and how
+    the time per step goes on beyond the window.
+    """
     lines = []
     loads = dict.fromkeys((s.concurrency, s.workload) for s in samples)
     for concurrency, workload in loads:
@@ -83,10 +87,49 @@ def judge(samples: Sequence[Sample], window: int | None) -> Measured:
             lines.append(_compare("accept length", "", near, far, near.accept, far.accept, load))
         if near.step_ms and far.step_ms:
             lines.append(_compare("time per step", " ms", near, far, near.step_ms, far.step_ms, load))
+        if window is not None and (beyond := slope([s for s in same if s.context >= window])):
+            below = slope([s for s in same if s.context <= window])
+            lines.append(_growth(window, beyond, below, load))
     if not lines:
         where = f" with contexts on both sides of {window}" if window else " at two context lengths"
         lines.append(f"{len(samples)} cells measured, none of them{where}: they say nothing of the window")
     return Measured(len(samples), tuple(lines))
+
+
+def slope(samples: Sequence[Sample]) -> Estimate | None:
+    """How the time per step grows with the context, in ms per 1,000 tokens, with its 95 % interval.
+
+    A straight line through all of them, each weighed by its own interval. None: fewer than two contexts.
+    """
+    points = [
+        (s.context / 1000, s.step_ms.value, max((s.step_ms.high - s.step_ms.low) / (2 * Z95), 1e-9))
+        for s in samples
+        if s.step_ms is not None
+    ]
+    if len({context for context, _, _ in points}) < 2:
+        return None
+    weights = [1 / error**2 for _, _, error in points]
+    total = sum(weights)
+    middle = sum(w * x for w, (x, _, _) in zip(weights, points, strict=True)) / total
+    spread = sum(w * (x - middle) ** 2 for w, (x, _, _) in zip(weights, points, strict=True))
+    value = sum(w * (x - middle) * y for w, (x, y, _) in zip(weights, points, strict=True)) / spread
+    half = Z95 / spread**0.5
+    return Estimate(value, value - half, value + half, len(points))
+
+
+def _growth(window: int, beyond: Estimate, below: Estimate | None, load: str) -> str:
+    """A sentence on the time per step beyond the window: flat as with a window, or growing as without."""
+    steep = below.value if below is not None and below.low > 0 else None
+    if beyond.low > 0:
+        verdict = "it grows there, as it does where no window limits the drafter (the target's own does too)"
+    elif steep is not None and beyond.high < steep / 2:
+        verdict = f"flat, where it grew by {steep:.2f} below: as a window in force makes it"
+    else:
+        verdict = "these samples cannot tell whether it grows there"
+    return (
+        f"time per step beyond {window} tokens: {beyond.value:+.2f} [{beyond.low:+.2f}, {beyond.high:+.2f}]"
+        f" ms per 1k tokens over {beyond.n} contexts ({load}): {verdict}"
+    )
 
 
 def _compare(what: str, unit: str, near: Sample, far: Sample, a: Estimate, b: Estimate, load: str) -> str:

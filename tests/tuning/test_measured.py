@@ -44,3 +44,42 @@ def test_only_cells_of_the_same_load_are_compared() -> None:
 def test_without_a_window_any_two_contexts_are_compared() -> None:
     found = measured.judge([sample(512, 5.0, 20), sample(1024, 5.0, 20)], None)
     assert len(found.text) == 2
+
+
+def steps(*pairs: tuple[int, float], spread: float = 0.01) -> list[Sample]:
+    return [sample(context, 4.0, step, spread=spread) for context, step in pairs]
+
+
+def growth(samples: list[Sample]) -> str:
+    (text,) = [text for text in measured.judge(samples, 2048).text if "beyond 2048" in text]
+    return text
+
+
+def test_a_step_time_that_goes_on_growing_beyond_the_window_is_said_with_its_slope() -> None:
+    text = growth(steps((512, 20), (1024, 20.5), (4096, 23.6), (8192, 27.7), (16384, 35.9)))
+    assert "beyond 2048 tokens: +1.00 [+0.9" in text and "over 3 contexts (C=1, code)" in text
+    assert "it grows there" in text
+
+
+def test_a_step_time_that_grew_and_is_flat_beyond_the_window_is_as_a_window_makes_it() -> None:
+    text = growth(steps((512, 20), (1024, 22), (2048, 26), (4096, 26), (8192, 26), (16384, 26)))
+    assert "+0.00" in text and "flat, where it grew by 3.9" in text
+
+
+def test_samples_too_uncertain_for_a_slope_say_so() -> None:
+    text = growth(steps((512, 20), (1024, 20), (4096, 21), (8192, 22), spread=0.4))
+    assert "cannot tell" in text
+
+
+def test_one_context_beyond_the_window_makes_no_slope() -> None:
+    found = measured.judge(steps((512, 20), (1024, 20.5), (4096, 23.6)), 2048)
+    assert not any("beyond" in text for text in found.text)
+
+
+def test_a_slope_is_the_line_through_all_contexts_each_weighed_by_its_interval() -> None:
+    exact = measured.slope(steps((1000, 10), (2000, 12), (3000, 14)))
+    assert exact and round(exact.value, 6) == 2.0 and exact.low < 2 < exact.high and exact.n == 3
+    doubtful = Sample(1, 3000, "code", None, Estimate(30, 1, 59, 32))
+    weighed = measured.slope([*steps((1000, 10), (2000, 12)), doubtful])
+    assert weighed and abs(weighed.value - 2.0) < 0.2
+    assert measured.slope(steps((1000, 10), (1000, 11))) is None
