@@ -157,7 +157,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         finally:
             self._moving = False
         self.refresh()
-        self.call_after_refresh(self._settle_scrollbar)  # it may have come into being just now
+        self.call_after_refresh(self._settle_scrollbar)
         self.post_message(JournalChanged())
 
     def _set_size(self, size: Size) -> None:
@@ -167,6 +167,9 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
             self.vertical_scrollbar.window_virtual_size = size.height
         else:
             self.virtual_size = size
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        self._settle_scrollbar()  # it has come into being just now, behind a dialog perhaps
 
     def _settle_scrollbar(self) -> None:
         if self.show_vertical_scrollbar:
