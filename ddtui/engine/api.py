@@ -252,7 +252,7 @@ class Api:
         self._check(answer, path)
         try:
             return json.loads(answer.content)
-        except ValueError:
+        except (ValueError, RecursionError):
             if _is_page(answer):
                 raise ApiError(
                     f"{self._where}{path} answered with a web page: a proxy or another program is there.",
@@ -333,7 +333,7 @@ def _says(answer: httpx.Response) -> str:
         return ": a web page, so there is a proxy or another program."
     try:
         body = json.loads(answer.content)
-    except ValueError:
+    except (ValueError, RecursionError):
         text = _start(answer.text)
         return f": {text}" if text else "."
     found: Any = body

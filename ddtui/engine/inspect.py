@@ -71,8 +71,9 @@ def server_info(data: bytes, path: str) -> Inspected:
     """A saved answer of /server_info, with or without its HTTP head. Secrets are redacted."""
     try:
         info = answers.server_info(_body(data))
-    except ValueError as error:
-        text = f"{path} is not an answer of /server_info: {error}"
+    except (ValueError, RecursionError) as error:
+        why = error if isinstance(error, ValueError) else "it is nested too deep"
+        text = f"{path} is not an answer of /server_info: {why}"
         return {"file": path, "problems": [text]}, [text]
     report = {field.name: getattr(info, field.name) for field in dataclasses.fields(info)}
     report["dp"] = len(info.dp)

@@ -151,7 +151,7 @@ def parse(data: bytes) -> Installation:
     start = data.find(b'{"format":')  # a noisy start-up file of the interpreter may have printed before
     try:
         answer = json.loads(data[max(start, 0) :])
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InstallationError("The probe of the installed SGLang did not answer with JSON.") from None
     if not isinstance(answer, dict) or answer.get("format") != FORMAT:
         raise InstallationError("The probe of the installed SGLang answered in an unknown form.")

@@ -50,7 +50,7 @@ def test_a_saved_answer_of_server_info_with_its_http_head_or_without(name: str) 
     assert any(line.startswith("speculative_algorithm") and line.endswith("DFLASH") for line in lines)
 
 
-@pytest.mark.parametrize("data", [b"", b"x", b"[]", b"{}"])
+@pytest.mark.parametrize("data", [b"", b"x", b"[]", b"{}", pytest.param(b"[" * 100_000, id="deep")])
 def test_another_file_is_a_problem_in_a_sentence(data: bytes) -> None:
     report, lines = inspect.server_info(data, "/tmp/x.json")
     assert report["problems"] == lines and lines[0].startswith("/tmp/x.json is not an answer of /server_info")
