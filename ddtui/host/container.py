@@ -91,7 +91,7 @@ async def _running(container: Container, batch: Batch) -> Found:
 async def _asked(argv: tuple[str, ...], batch: Batch) -> tuple[Completed, bool]:
     """The answer, and whether root had to ask."""
     (done,) = await batch([Command(argv)])
-    if not done.ok and _DENIED.search(done.stderr):
+    if not done.ok and denied(done):
         try:
             (again,) = await batch([Command(argv, sudo=True)])
         except NotPermitted:
@@ -101,10 +101,15 @@ async def _asked(argv: tuple[str, ...], batch: Batch) -> tuple[Completed, bool]:
     return done, False
 
 
+def denied(done: Completed) -> bool:
+    """Whether the runtime speaks to root alone, or to its group."""
+    return _DENIED.search(done.stderr) is not None
+
+
 def _said(done: Completed) -> str:
     if done.exit_code == 127:
         return "there is no such program on the host"
-    if _DENIED.search(done.stderr):
+    if denied(done):
         return "this user may not speak to it; the group docker, or a sudoers line for it, grants that"
     return done.last_words
 

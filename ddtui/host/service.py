@@ -240,7 +240,7 @@ class Reader:
         status, loaded, environment = await self.first()
         unit = await self.follow(status)
         process, process_environment = await self.process(status, unit)
-        self.blame_denied()
+        self.blame_denied(unit)
         if process is None and status.running and "process" not in self.problems:
             self.problems["process"] = (
                 f"no server was found among the {len(self.numbers)} processes of {self.service.unit}"
@@ -398,7 +398,7 @@ class Reader:
             self.numbers, done[len(processes.CLOCK) :], self.clock, status.main_pid, unit.launch_argv
         )
 
-    def blame_denied(self) -> None:
+    def blame_denied(self, unit: UnitReading | None) -> None:
         if self.denied:
             path = sorted(self.denied)[0]
             more = f" (and {len(self.denied) - 1} more)" if len(self.denied) > 1 else ""
@@ -406,7 +406,7 @@ class Reader:
                 f"{sanitize.line(path)}{more} may not be read by this user, so what it says is missing here"
             )
             self.problems["files"] = what
-            if "there is no unit" in self.problems.get("unit", ""):
+            if unit is None:  # the only reason is that it is nowhere to be seen
                 self.problems["unit"] = what
 
 

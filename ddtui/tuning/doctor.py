@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ddtui.host import files, sudo
 from ddtui.host.base import Command, HostError, LinkState, NobodyToAsk
 from ddtui.host.sudo import How
+from ddtui.host.supervisors import restart_orders
 from ddtui.host.unit.change import drop_in_place
 from ddtui.sanitize import sanitize
 from ddtui.tuning import place, record
@@ -275,10 +276,9 @@ def _of_record(where: Place) -> list[tuple[str, tuple[str, ...]]]:
 async def needed(ctx: Tuning, survey: Survey) -> list[tuple[str, tuple[str, ...]]]:
     """(purpose, command) for everything that a change runs as root, with ddtui's own drop-in."""
     supervisor = ctx.supervisor
-    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
     kill = supervisor.kill(survey.status) if survey.status else None
-    orders = [("reload", supervisor.reload), ("restart", supervisor.reset)]
-    orders += [*(("restart", argv) for argv in whole), ("kill", kill)]
+    restart = [("restart", argv) for argv in restart_orders(supervisor)]
+    orders = [("reload", supervisor.reload), *restart, ("kill", kill)]
     given = [(purpose, argv) for purpose, argv in orders if argv]
     if supervisor.reload is None:  # no unit, so no drop-in
         return given

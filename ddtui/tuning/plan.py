@@ -15,6 +15,7 @@ from ddtui.engine.rules import Severity
 from ddtui.host import files
 from ddtui.host.base import HostError, LinkLost, Unreachable
 from ddtui.host.service import ServiceReading
+from ddtui.host.supervisors import restart_orders
 from ddtui.host.unit.change import UnitChange
 from ddtui.host.unit.read import UnitReading
 from ddtui.profile import Knob, KnobKind
@@ -332,8 +333,8 @@ async def commands(ctx: Tuning, edits: Sequence[FileEdit]) -> tuple[tuple[str, .
         lines += [(*rights, *argv) for argv in writes]
     if supervisor.verify:
         lines.append(supervisor.verify)
-    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
-    lines += [(*sudo, *argv) for argv in (supervisor.reload, supervisor.reset, *whole) if argv]
+    reload = (supervisor.reload,) if supervisor.reload else ()
+    lines += [(*sudo, *argv) for argv in (*reload, *restart_orders(supervisor))]
     return tuple(lines)
 
 

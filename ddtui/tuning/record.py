@@ -22,7 +22,7 @@ from typing import Any
 from ddtui import redact
 from ddtui.host import files
 from ddtui.host.base import Command, CommandFailed
-from ddtui.host.supervisors import Supervisor
+from ddtui.host.supervisors import Supervisor, restart_orders
 from ddtui.sanitize import sanitize
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import ChangeRecord, FileEdit, FileTrace, Op, Phase, Plan, Turn
@@ -221,10 +221,9 @@ def shell_way_back(where: Place, record: ChangeRecord, supervisor: Supervisor) -
             lines.append(f"{sudo}rm -f {target}")
         else:
             lines.append(f"{sudo}cp {shlex.quote(f'{where / record.id}/{number}.before')} {target}")
-    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
-    for argv in (supervisor.reload, supervisor.reset, *whole):
-        if argv:
-            lines.append(sudo + shlex.join(word for word in argv if word != "--no-block"))
+    reload = (supervisor.reload,) if supervisor.reload else ()
+    for argv in (*reload, *restart_orders(supervisor)):
+        lines.append(sudo + shlex.join(word for word in argv if word != "--no-block"))
     return tuple(lines)
 
 

@@ -1,12 +1,12 @@
 """What keeps the server running, by one interface: systemd, docker compose, or commands of the operator's."""
 
-from ddtui.host.supervisors.base import Supervisor
+from ddtui.host.supervisors.base import Supervisor, restart_orders
 from ddtui.host.supervisors.commands import PlainCommands
 from ddtui.host.supervisors.compose import DockerCompose
 from ddtui.host.supervisors.systemd import Systemd
 from ddtui.profile import Service
 
-__all__ = ["Supervisor", "of"]
+__all__ = ["Supervisor", "of", "restart_orders"]
 
 
 def of(service: Service) -> Supervisor:

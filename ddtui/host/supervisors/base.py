@@ -89,3 +89,9 @@ class Supervisor(Protocol):
 
     def kill(self, status: ServiceStatus) -> Argv | None:
         """Ends a server that does not stop. None: there is nothing to kill."""
+
+
+def restart_orders(supervisor: Supervisor) -> tuple[Argv, ...]:
+    """What brings a changed definition in force, in order, its reload apart."""
+    whole = (supervisor.restart,) if supervisor.restart else (supervisor.stop, supervisor.start)
+    return tuple(argv for argv in (supervisor.reset, *whole) if argv)
