@@ -21,7 +21,7 @@ from ddtui.host.unit.syntax import decode
 from ddtui.host.unit.text import Mark, Text, Word
 from ddtui.host.unit.tree import Tree
 
-_LIMIT = 20_000  # commands; a script that needs more is not followed to its end
+_LIMIT = 50_000  # commands and words of theirs; a script that needs more is not followed to its end
 _LOOPS = 500
 _LONGEST = 100_000  # characters of a variable
 _BARE = ("sh:bare",)
@@ -319,7 +319,9 @@ class Shell:
 
     # -- expansion ----------------------------------------------------------------------------------------
     def words(self, words: tuple[ShellWord, ...]) -> list[Word]:
-        return [field for word in words for field in shell_expansion.fields(self, word)]
+        made = [field for word in words for field in shell_expansion.fields(self, word)]
+        self.steps += len(made)
+        return made
 
     def text(self, word: ShellWord) -> Text:
         return shell_expansion.text(self, word)

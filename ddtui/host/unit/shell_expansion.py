@@ -37,6 +37,7 @@ class Fields:
 Value = Text | list[Word] | Fields
 _BLANKS = " \t\n"
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)\Z")
+_MOST_WORDS = 1000  # that braces make of one word; what a script would get beyond is left out
 
 
 @dataclass(slots=True)
@@ -347,8 +348,9 @@ def _braced(items: list[Part]) -> list[list[Part]]:
                 choices = _choices(items[start + 1 : at], [c - start - 1 for c in commas])
                 if choices:
                     rest = _braced(items[at + 1 :])
-                    inner = [one for choice in choices for one in _braced(choice)]
-                    return [[*items[:start], *one, *tail] for one in inner for tail in rest]
+                    inner = (one for choice in choices for one in _braced(choice))
+                    made = ([*items[:start], *one, *tail] for one in inner for tail in rest)
+                    return list(itertools.islice(made, _MOST_WORDS))
                 break
     return [items]
 
@@ -366,8 +368,7 @@ def _choices(inner: list[Part], commas: list[int]) -> list[list[Part]]:
         return []
     first, last = int(found[1]), int(found[2])
     step = 1 if last >= first else -1
-    made: list[list[Part]] = [[Literal(Text(str(n)), False)] for n in range(first, last + step, step)]
-    return made[:1000]
+    return [[Literal(Text(str(n)), False)] for n in range(first, last + step, step)[:_MOST_WORDS]]
 
 
 def _together(items: list[Part]) -> tuple[Part, ...]:

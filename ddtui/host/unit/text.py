@@ -110,11 +110,8 @@ class Text:
         return self.mapped(lambda m: replace(m, unknown=True)) if any(self.marks) else self
 
     def mapped(self, change: Callable[[Mark], Mark]) -> Text:
-        seen: dict[Mark, Mark] = {}
-        marks: list[Mark | None] = []
-        for mark in self.marks:
-            marks.append(None if mark is None else seen.setdefault(mark, change(mark)))
-        return Text(self.value, marks)
+        changed: dict[Mark | None, Mark | None] = {m: m and change(m) for m in set(self.marks)}
+        return Text(self.value, map(changed.__getitem__, self.marks))
 
     def becomes(self, value: str) -> Text:
         """Another value with this text's origin: what an escape or a specifier stands for."""

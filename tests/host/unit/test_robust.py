@@ -206,6 +206,7 @@ def test_deep_nesting_and_endless_loops_end() -> None:
         "while true; do :; done; sglang serve --model-path x",
         "f() { f; }; f; sglang serve --model-path x",
         "for i in {1..100000}; do for j in {1..100000}; do :; done; done",
+        "for i in {1..2000000000}; do echo {1..999}{1..999}{1..999}; done",
         ". /opt/r.sh",
         "eval 'eval \"eval x\"'",
         "(" * 500 + ")" * 500,
