@@ -27,8 +27,11 @@ KEYS = {
     "right": "\x1b[C",
     "left": "\x1b[D",
     "ctrl+c": "\x03",
+    "ctrl+g": "\x07",
     "ctrl+p": "\x10",
     "ctrl+q": "\x11",
+    "ctrl+r": "\x12",
+    "ctrl+s": "\x13",
 }
 
 
