@@ -228,7 +228,7 @@ def outcome(
             return "error in the stream", said_in(value)
         return "malformed", f"the answer is {content_type}, not an event stream: {_shown(body)}"
     if answer.finish == "abort":
-        return "aborted", answer.error
+        return "aborted", answer.error or "aborted by the server"
     if answer.error:
         return "error in the stream", answer.error
     if not answer.whole:

@@ -112,10 +112,10 @@ class Exchange:
         if result != "ok":
             if self.cancelled:
                 result, message = "aborted", "cancelled"
-            elif self.stalled and result != "http error":
-                result, message = "stalled", self.lost
             elif self.reader.malformed:
                 result, message = "malformed", self.reader.malformed
+            elif self.stalled and result != "http error":
+                result, message = "stalled", self.lost
         return {
             "kind": "record",
             "index": self.request["index"],

@@ -37,6 +37,7 @@ class Reply:
     body: dict[str, Any]
     asked: int
     prompt_tokens: int
+    server: LittleServer
 
     async def send(self, *pieces: bytes) -> None:
         for piece in pieces:
@@ -45,9 +46,7 @@ class Reply:
 
     def reset(self) -> None:
         """End the connection by RST."""
-        sock: socket.socket = self.writer.get_extra_info("socket")
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.writer.transport.abort()
+        reset(self.writer)
 
     def close(self) -> None:
         self.writer.close()
@@ -70,6 +69,13 @@ class Reply:
         choice: dict[str, Any] = {"index": 0, "finish_reason": finish}
         choice |= {"text": text} if self.api == "completions" else {"delta": {"content": text}}
         return event({"choices": [choice], "usage": usage})
+
+
+def reset(writer: asyncio.StreamWriter) -> None:
+    """End a connection by RST."""
+    sock: socket.socket = writer.get_extra_info("socket")
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
 
 
 Script = Callable[[Reply], Awaitable[None]]
@@ -95,6 +101,15 @@ class LittleServer:
     missing: set[str] = field(default_factory=set)  # paths that answer 404
     live: dict[str, asyncio.Event] = field(default_factory=dict)
     busy: asyncio.Condition = field(default_factory=asyncio.Condition)
+    connections: set[asyncio.StreamWriter] = field(default_factory=set)
+    listener: asyncio.Server | None = None
+
+    def die(self) -> None:
+        """As a process that is killed: every connection is reset, and nobody listens any more."""
+        if self.listener is not None:
+            self.listener.close()
+        for writer in list(self.connections):
+            reset(writer)
 
     async def until_running(self, count: int) -> None:
         """Return as soon as so many requests are being answered, with a second event each."""
@@ -127,6 +142,7 @@ class LittleServer:
             self.live.pop(rid, None)
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections.add(writer)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -139,6 +155,7 @@ class LittleServer:
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
+            self.connections.discard(writer)
             writer.close()
 
     async def answer(self, path: str, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
@@ -150,7 +167,8 @@ class LittleServer:
             sampling = body.get("sampling_params") or {}
             asked = sampling.get("max_new_tokens") or body.get("max_tokens")
             prompt = body.get("input_ids") or body.get("prompt")
-            reply = Reply(writer, loads[path], body, asked, len(prompt) if isinstance(prompt, list) else 7)
+            length = len(prompt) if isinstance(prompt, list) else 7
+            reply = Reply(writer, loads[path], body, asked, length, self)
             return await (self.script or self.well)(reply)
         if path == "/generate":
             meta = {"completion_tokens": 2, "prompt_tokens": 1, "finish_reason": {"type": "length"}}
@@ -197,11 +215,11 @@ class LittleServer:
 @asynccontextmanager
 async def serving(server: LittleServer) -> AsyncIterator[LittleServer]:
     """The server on a free port of this machine."""
-    listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
-    server.port = listener.sockets[0].getsockname()[1]
+    server.listener = await asyncio.start_server(server.serve, "127.0.0.1", 0)
+    server.port = server.listener.sockets[0].getsockname()[1]
     try:
         yield server
     finally:
-        listener.close()
+        server.listener.close()
         for gone in server.live.values():
             gone.set()

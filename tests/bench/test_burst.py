@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.little_server import HEAD, LittleServer, Reply, chunk, serving
+from bench.little_server import LittleServer, Reply, serving
 
 from ddtui import locations
 from ddtui.bench import burst, kept
@@ -178,37 +178,6 @@ async def test_the_cancel_event_ends_with_a_snapshot_of_what_was_measured() -> N
     assert last.state is BurstState.CANCELLED
     (point,) = last.points
     assert point.final and point.preview and point.ok >= 2 and point.failed == 0
-
-
-async def test_a_server_that_dies_in_the_middle_ends_the_burst_with_what_it_has() -> None:
-    served = 0
-
-    async def script(reply: Reply) -> None:
-        nonlocal served
-        served += 1
-        if served <= 6:
-            await server.well(reply)
-        elif served <= 8:
-            await reply.send(HEAD, chunk(reply.token_event(1)))
-            reply.reset()
-        else:
-            reply.close()
-
-    server = LittleServer()
-    async with serving(server):
-        server.script = script
-        last = (await measured(replace(SPEC, requests=400), target(server)))[-1]
-    (point,) = last.points
-    assert last.state is BurstState.DONE and point.ok == 4 and 8 <= point.failed < 30
-    assert point.outcomes["truncated"] == 2 and point.outcomes["refused"] >= 6
-    assert any("in a row failed" in mark for mark in point.marks)
-    assert any(mark.startswith("failures") for mark in point.marks)
-    assert point.messages and not point.trusted
-
-
-async def test_a_server_that_is_not_there_fails_the_burst_in_a_sentence(unused_tcp_port: int) -> None:
-    last = (await measured(SPEC, Target(Endpoint(None, "127.0.0.1", unused_tcp_port))))[-1]
-    assert last.state is BurstState.FAILED and "does not generate" in last.text
 
 
 async def test_a_cell_beyond_the_models_limit_is_not_sent() -> None:
