@@ -26,7 +26,9 @@ from textual.widget import AwaitMount
 from textual.worker import Worker, WorkerState
 
 from ddtui import alerts, leaving, modes, terminal, themes
-from ddtui.actions import BY_ID, Needs, Where, overlaps
+from ddtui.actions.action import Needs, Where
+from ddtui.actions.keymap import overlaps
+from ddtui.actions.table import BY_ID
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said

@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 
 from textual.binding import Binding, BindingType
 
-from ddtui.actions import Action, Where, overlaps, own
+from ddtui.actions.action import Action, Where
+from ddtui.actions.keymap import overlaps
+from ddtui.actions.table import own
 
 
 def binding(action: Action) -> Binding:

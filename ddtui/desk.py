@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
-from ddtui.actions import Action, why_not
+from ddtui.actions.action import Action, why_not
 from ddtui.bench.model import Burst, BurstSpec, BurstState
 from ddtui.host.base import (
     Asker,

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterator
 
 from ddtui import settings
-from ddtui.actions import overlaps
+from ddtui.actions.keymap import overlaps
 from ddtui.commands.ask import somebody
 from ddtui.commands.failure import InputError
 from ddtui.commands.output import emit, note

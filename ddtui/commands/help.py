@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
 def keys() -> str:
     """Every action with its keys, as they are set now."""
     from ddtui import settings
-    from ddtui.actions import Where, own
+    from ddtui.actions.action import Where
+    from ddtui.actions.table import own
 
     mine = settings.load().keys
     lines = [
@@ -58,7 +59,7 @@ def keys() -> str:
 
 def screens() -> str:
     """Every screen with its key."""
-    from ddtui.actions import ACTIONS
+    from ddtui.actions.table import ACTIONS
 
     lines = ["Screens of the console; escape leads back, ? shows the keys of where you are.", ""]
     for action in ACTIONS:

@@ -11,7 +11,9 @@ from textual.binding import BindingsMap
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
 
-from ddtui.actions import BY_ID, Action, Where, at, knob_actions
+from ddtui.actions.action import Action, Where
+from ddtui.actions.knobs import knob_actions
+from ddtui.actions.table import BY_ID, at
 from ddtui.bindings import of
 from ddtui.desk import Desk
 from ddtui.messages import ActionChosen

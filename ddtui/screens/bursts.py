@@ -10,7 +10,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 from textual.widgets.option_list import Option
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bench.model import Burst, BurstState
 from ddtui.desk import Desk
 from ddtui.screens.base import ConsoleScreen

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from ddtui.actions import Action, Where
+from ddtui.actions.action import Action, Where
 from ddtui.bench.compare import METRICS, CellComparison, Comparison, NotComparable
 from ddtui.bench.model import Cell
 from ddtui.bindings import bindings

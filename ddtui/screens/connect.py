@@ -10,7 +10,7 @@ from textual.containers import Container, Vertical
 from textual.content import Content
 from textual.widgets import Static
 
-from ddtui.actions import Action, Where
+from ddtui.actions.action import Action, Where
 from ddtui.bindings import bindings
 from ddtui.desk import Desk
 from ddtui.host.base import HostError, LinkState

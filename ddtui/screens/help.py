@@ -11,7 +11,8 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ddtui.actions import Action, Where, own
+from ddtui.actions.action import Action, Where
+from ddtui.actions.table import own
 from ddtui.screens.base import Dialog, written_key
 from ddtui.widgets.cells import cut
 

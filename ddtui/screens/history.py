@@ -17,7 +17,8 @@ from textual.content import Content
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
-from ddtui.actions import BY_ID, Where
+from ddtui.actions.action import Where
+from ddtui.actions.table import BY_ID
 from ddtui.bench.advice import Advice
 from ddtui.bindings import bindings
 from ddtui.desk import Desk, said

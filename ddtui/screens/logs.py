@@ -7,7 +7,8 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from ddtui.actions import Action, Where, at
+from ddtui.actions.action import Action, Where
+from ddtui.actions.table import at
 from ddtui.desk import Desk
 from ddtui.screens.base import ConsoleScreen
 from ddtui.view import View

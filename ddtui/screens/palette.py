@@ -9,7 +9,7 @@ from typing import cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from ddtui.actions import Action
+from ddtui.actions.action import Action
 from ddtui.screens.base import Console, ConsoleScreen
 
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import BindingType
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bindings import bindings
 from ddtui.messages import PaneChosen
 from ddtui.screens.base import ConsoleScreen

@@ -13,7 +13,7 @@ from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bench import experiment, grid
 from ddtui.bench.experiment import Trial
 from ddtui.bench.target import BenchError

@@ -9,7 +9,8 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.geometry import Size
 
-from ddtui.actions import BY_ID, Where
+from ddtui.actions.action import Where
+from ddtui.actions.table import BY_ID
 from ddtui.bindings import bindings
 from ddtui.desk import Desk
 from ddtui.messages import KnobEdit, KnobNudge, NextStepChosen

@@ -69,7 +69,7 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
-    """What the operator can do from a verdict: an action's id (see ddtui/actions.py) with arguments."""
+    """What the operator can do from a verdict: an action's id (see ddtui/actions/) with arguments."""
 
     action: str  # "turn", "restart", "reload", "open-log", "burst"
     label: str

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.content import Content
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bench.model import Burst, BurstState
 from ddtui.bindings import bindings
 from ddtui.view import RUNNING, View

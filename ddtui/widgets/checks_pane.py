@@ -14,7 +14,7 @@ from textual.content import Content
 from textual.style import Style
 from textual.widgets.option_list import Option
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bindings import bindings
 from ddtui.messages import ActionChosen, NextStepChosen
 from ddtui.tuning.model import Layer, NextAction, Status, Verdict

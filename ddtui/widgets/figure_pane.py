@@ -8,7 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bindings import bindings
 from ddtui.report.figures import Figure
 from ddtui.widgets import figure_chart

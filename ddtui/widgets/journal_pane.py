@@ -17,7 +17,7 @@ from textual.message import Message
 from textual.suggester import SuggestFromList
 from textual.widgets import Input, Static
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bindings import bindings
 from ddtui.messages import EarlierWanted, JournalChanged, MarkWanted
 from ddtui.widgets.decode_strip import DecodeStrip

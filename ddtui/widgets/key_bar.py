@@ -10,7 +10,7 @@ from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
-from ddtui.actions import Action
+from ddtui.actions.action import Action
 from ddtui.messages import ActionChosen
 from ddtui.widgets.cells import cut
 

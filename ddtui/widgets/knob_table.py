@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
 
-from ddtui.actions import Where
+from ddtui.actions.action import Where
 from ddtui.bindings import bindings
 from ddtui.messages import KnobEdit, KnobNudge
 from ddtui.tuning.model import KnobRow

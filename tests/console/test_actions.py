@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from ddtui.actions import ACTIONS, CHANGE, Needs, Where, at, knob_actions, overlaps, own, why_not
+from ddtui.actions.action import CHANGE, Needs, Where, why_not
+from ddtui.actions.keymap import overlaps
+from ddtui.actions.knobs import knob_actions
+from ddtui.actions.table import ACTIONS, at, own
 from ddtui.profile import Knob
 
 

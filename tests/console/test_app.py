@@ -10,7 +10,8 @@ from console.fakes import FakeSession, make_profile, make_view
 from console.harness import console, make_app
 
 from ddtui import locations, settings
-from ddtui.actions import ACTIONS, Action, Needs
+from ddtui.actions.action import Action, Needs
+from ddtui.actions.table import ACTIONS
 from ddtui.desk import Desk as DeskOf
 from ddtui.host.base import HostKey, HostKeyRefused, NotAuthenticated
 from ddtui.profile import Profile

@@ -15,7 +15,8 @@ import pytest
 from console.test_every_look import LOOKS
 from textual.screen import Screen
 
-from ddtui.actions import ACTIONS, Action, Where
+from ddtui.actions.action import Action, Where
+from ddtui.actions.table import ACTIONS
 from ddtui.screens.ab import ABDialog
 from ddtui.screens.base import written_key
 from ddtui.screens.burst import BurstDialog

@@ -15,7 +15,8 @@ from textual.dom import DOMNode
 from textual.screen import Screen
 from textual.widget import Widget
 
-from ddtui.actions import ACTIONS, BY_ID, Where
+from ddtui.actions.action import Where
+from ddtui.actions.table import ACTIONS, BY_ID
 from ddtui.host.base import Unreachable
 
 MODES = ["1", "2", "3", "4", "5", "6"]

@@ -11,7 +11,7 @@ import pytest
 from project.test_cli import ddtui
 
 from ddtui import settings
-from ddtui.actions import BY_ID
+from ddtui.actions.table import BY_ID
 from ddtui.ascii import TABLE, InAscii
 from ddtui.commands import COMMANDS
 from ddtui.settings import SettingsError, key_name, parse
