@@ -77,8 +77,9 @@ def collect(
         where = f"step {entry.step.number}, C={entry.point.cell.concurrency} ctx={entry.point.cell.context}"
         for mark in entry.point.marks:
             marks[f"{where}: {mark}"] = None
-        if entry.point.preview:
-            marks[f"{where}: a preview, {entry.point.ok} requests are too few for a result"] = None
+    for step in steps:
+        if few := [_few(e.point) for e in entries if e.step.id == step.id and e.point.preview]:
+            marks[f"step {step.number}: a preview, too few requests for a result: {'; '.join(few)}"] = None
     return Report(
         title=title or "ddtui report",
         at=time.time(),
@@ -91,6 +92,10 @@ def collect(
         checks=checks,
         wrong=wrong,
     )
+
+
+def _few(point: Point) -> str:
+    return f"{point.ok} at C={point.cell.concurrency} ctx={point.cell.context}"
 
 
 def overview(history: History, host: str, unit: str) -> Report:

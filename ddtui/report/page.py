@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Iterator
 from html import escape
+from importlib import resources
 
 from ddtui import __version__
 from ddtui.bench.compare import length
@@ -23,6 +24,7 @@ COLUMNS = (
     ("step_ms", "step ms"),
     ("accept_length", "accept length"),
 )
+VALUES = "Values with their 95 % interval by bootstrap over prompts; n is the number of requests."
 LABEL = "SIMULATED: these numbers come from a model, nothing was measured on a real server."
 
 
@@ -44,10 +46,9 @@ def _markdown(report: Report) -> Iterator[str]:
     yield ""
     yield "## Results"
     yield ""
-    head = ["step", *report.knobs, "C", "context", "workload", *(label for _, label in COLUMNS), "n", ""]
-    yield from _table(head, [_cells(report, entry) for entry in report.entries])
+    yield from _table(_head(report), [_cells(report, entry) for entry in report.entries])
     yield ""
-    yield "Values with their 95 % interval by bootstrap over prompts; n is the number of requests."
+    yield VALUES
     if report.advice:
         yield ""
         yield "## What to try next"
@@ -88,35 +89,38 @@ def html(report: Report) -> str:
         '<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        f"<title>{escape(report.title)}</title><style>{_STYLE}</style></head><body>\n"
+        f"<title>{escape(report.title)}</title><style>{_style()}</style></head><body>\n"
         + "\n".join(_html(report))
         + "\n</body></html>\n"
     )
 
 
+def _style() -> str:
+    return resources.files(__package__).joinpath("page.css").read_text("utf-8")
+
+
 def _html(report: Report) -> Iterator[str]:
-    yield f"<h1>{escape(report.title)}</h1>"
-    yield f"<p>{time.strftime('%Y-%m-%d %H:%M %Z', time.localtime(report.at))}, ddtui {__version__}</p>"
+    yield f"<header><h1>{escape(report.title)}</h1>"
+    when = time.strftime("%Y-%m-%d %H:%M %Z", time.localtime(report.at))
+    yield f'<p class="note">{when}, ddtui {__version__}</p></header>'
     if report.simulated:
         yield f'<p class="simulated">{LABEL}</p>'
-    for text in report.sentences:
-        yield f"<p>{escape(text)}</p>"
-    for figure in figures.all_of(report):
-        yield f"<figure><figcaption>{escape(figure.title)}</figcaption>{svg.draw(figure)}</figure>"
-    if any(dot.marked for figure in figures.all_of(report) for line in figure.lines for dot in line.dots):
-        yield '<p class="note">Ringed: on the front; no other is at least as good in both.</p>'
-    yield "<h2>Results</h2><div class='wide'><table><thead><tr>"
-    head = ["step", *report.knobs, "C", "context", "workload", *(label for _, label in COLUMNS), "n", ""]
-    yield "".join(f"<th>{escape(word)}</th>" for word in head) + "</tr></thead><tbody>"
-    for entry in report.entries:
-        yield "<tr>" + "".join(f"<td>{escape(word)}</td>" for word in _cells(report, entry)) + "</tr>"
-    yield "</tbody></table></div>"
-    yield '<p class="note">Values with their 95 % interval by bootstrap over prompts; n: requests.</p>'
+    if report.sentences:
+        yield f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in report.sentences)}</ul>"
+    drawn = figures.all_of(report)
+    if drawn:
+        yield '<div class="figures">'
+        for figure in drawn:
+            yield f"<figure><figcaption>{escape(figure.title)}</figcaption>{svg.draw(figure)}</figure>"
+        yield "</div>"
+        yield f'<p class="note">{_READING}</p>'
+    yield "<h2>Results</h2>"
+    yield from _results(report)
     if report.advice:
         yield "<h2>What to try next</h2><ul>"
         for advice in report.advice:
             lines = "".join(f"<li>{escape(line)}</li>" for line in advice.evidence)
-            yield f"<li>{escape(advice.text)}<ul>{lines}</ul></li>"
+            yield f"<li>{escape(advice.text)}<ul class='note'>{lines}</ul></li>"
         yield "</ul>"
     if report.warnings:
         yield "<h2>Warnings</h2><ul>" + "".join(f"<li>{escape(t)}</li>" for t in report.warnings) + "</ul>"
@@ -133,7 +137,43 @@ def _html(report: Report) -> Iterator[str]:
             yield f"<li{style}>output{' WRONG' if check.wrong else ''}: {escape(check.text)}</li>"
         words = "\n".join(f"{name} = {json.dumps(value, default=str)}" for name, value in flags(step).items())
         yield f"</ul><pre>{escape(words)}</pre></details>"
-    yield "<p>Measured by:</p><pre>" + escape("\n".join(report.commands)) + "</pre>"
+    yield "<h3>Measured by</h3><pre>" + escape("\n".join(report.commands)) + "</pre>"
+
+
+def _results(report: Report) -> Iterator[str]:
+    """The table; what is the same in every row is said above it, and a row that is doubted has a mark."""
+    head, rows = _head(report), [_cells(report, entry) for entry in report.entries]
+    same = [
+        at
+        for at in range(1, head.index(COLUMNS[0][1]))
+        if len(rows) > 1 and len({row[at] for row in rows}) == 1
+    ]
+    if same:
+        words = ", ".join(f"{head[at]} {rows[0][at]}" for at in same)
+        yield f'<p class="note">In all of them: {escape(words)}.</p>'
+    kept = [at for at in range(len(head)) if at not in same]
+    yield "<div class='wide'><table><thead><tr>"
+    yield "".join(f"<th>{escape(head[at])}</th>" for at in kept) + "</tr></thead>"
+    for number, (entry, row) in enumerate(zip(report.entries, rows, strict=True)):
+        if not number or report.entries[number - 1].step.id != entry.step.id:
+            yield "</tbody><tbody>" if number else "<tbody>"
+        mark = [f'<td title="{escape(row[-1])}">{"†" if row[-1] else ""}</td>']
+        yield "<tr>" + "".join([*(_cell(row[at]) for at in kept[:-1]), *mark]) + "</tr>"
+    yield "</tbody></table></div>"
+    doubted = " †: not to be relied on, see the warnings." if any(row[-1] for row in rows) else ""
+    yield f'<p class="note">{VALUES}{doubted}</p>'
+
+
+def _cell(words: str) -> str:
+    """A cell; an interval stands back behind its value."""
+    value, space, interval = words.partition(" [")
+    if not space or not interval.endswith("]"):
+        return f"<td>{escape(words)}</td>"
+    return f'<td>{escape(value)} <span class="note">[{escape(interval)}</span></td>'
+
+
+def _head(report: Report) -> list[str]:
+    return ["step", *report.knobs, "C", "context", "workload", *(label for _, label in COLUMNS), "n", ""]
 
 
 def _cells(report: Report, entry: Entry) -> list[str]:
@@ -184,19 +224,8 @@ def _plain(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", text.replace("\n", " "))
 
 
+_READING = (
+    "Bars are 95 % intervals. Ringed: on the front, where no other is at least as good in both. "
+    "C: requests at once. A dot says its numbers under the pointer."
+)
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE = """
-:root { color-scheme: light dark; --line: #8884; --dim: #888; --front: #000 }
-@media (prefers-color-scheme: dark) { :root { --front: #fff } }
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.5rem } h2 { font-size: 1.15rem; margin-top: 2rem }
-.simulated { border: 2px solid #d55e00; padding: .4rem .8rem; font-weight: 600 }
-.note { color: var(--dim); font-size: .9em } .wrong { color: #d0312d; font-weight: 600 }
-figure { margin: 1.5rem 0; max-width: 46rem } figcaption { font-weight: 600; margin-bottom: .3rem }
-svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; fill: currentColor }
-svg .grid { stroke: var(--line) } svg .small { font-size: 11px }
-svg .front { fill: none; stroke: var(--front); stroke-width: 1.5 }
-.wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums }
-th, td { border-bottom: 1px solid var(--line); padding: .25rem .6rem; text-align: right; white-space: nowrap }
-th { text-align: right; font-weight: 600 } pre { overflow-x: auto; white-space: pre-wrap; font-size: .85em }
-"""

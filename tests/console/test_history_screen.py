@@ -127,7 +127,7 @@ async def test_what_is_exported_can_be_imported_elsewhere(tmp_path: Path) -> Non
 async def test_charts_and_advice_are_made_from_all_steps(tmp_path: Path) -> None:
     async with history(tmp_path) as (desk, screen, _):
         titles = []
-        for _turn in range(4):
+        for _turn in range(5):
             assert screen.figures.chart.data is not None
             titles.append(screen.figures.chart.data.title)
             screen.figures.action_next_slice()
@@ -135,7 +135,8 @@ async def test_charts_and_advice_are_made_from_all_steps(tmp_path: Path) -> None
             "Throughput against speed per user, context 512",
             "Throughput against speed per user, context 8k",
             "Accept length by budget",
-            "Step time by budget",
+            "Step time by budget, context 512",
+            "Step time by budget, context 8k",
         ]
         assert "→ accept length saturates at budget 16" in desk.text()
         assert "step 4: budget 32: accept length 5 [4.85, 5.15] n=40" in desk.text()  # its evidence

@@ -124,13 +124,69 @@ def test_the_charts_are_well_formed_and_hold_every_point(report: Report) -> None
     assert [figure.title for figure in drawn] == [
         "Throughput against speed per user, context 1k",
         "Accept length by budget",
-        "Step time by budget",
+        "Step time by budget, context 1k",
     ]
     for figure in drawn:
         tree = xml.fromstring(svg.draw(figure))
         titles = tree.findall(".//title")
         assert len(titles) == sum(len(line.dots) for line in figure.lines)
     assert "on the front" in svg.draw(drawn[0])
+
+
+def crowded(lines: int) -> figures.Figure:
+    """Steps that are nearly the same: the dots of each concurrency lie on each other, the last at the edge."""
+    made = []
+    for number in range(lines):
+        lift = 1 + number / 200
+        dots = tuple(
+            figures.Dot(120 * lift / c**0.4, 120 * lift * c**0.6, label=f"C={c}", marked=number == lines - 1)
+            for c in (32, 16, 8, 4, 2, 1)
+        )
+        made.append(figures.Line(f"step {number} ({number} 4)", dots, f"budget {number}"))
+    return figures.Figure("t", "x", "y", tuple(made))
+
+
+@pytest.mark.parametrize("lines", [1, 3, 12])
+def test_labels_of_a_crowded_chart_lie_on_nothing_and_inside_it_and_each_is_there_once(lines: int) -> None:
+    tree = xml.fromstring(svg.draw(crowded(lines)))
+    labels = [
+        (t.text or "", float(t.get("x", "")), float(t.get("y", ""))) for t in tree.findall("text[@class]")
+    ]
+    labels = [one for one in labels if one[0].startswith("C=")]
+    assert sorted(words for words, _, _ in labels) == sorted(f"C={c}" for c in (1, 2, 4, 8, 16, 32))
+    boxes = [(x, y - 10, x + 6.5 * len(words), y + 2) for words, x, y in labels]
+    dots = [(float(c.get("cx", "")), float(c.get("cy", ""))) for c in tree.iter("circle")]
+    for left, top, right, bottom in boxes:
+        assert left >= 0 and right <= svg.WIDTH and top >= 0
+        assert not [
+            1 for x, y in dots if left < x < right and top < y < bottom and y < svg.HEIGHT - svg.BOTTOM
+        ]
+    assert not [
+        (one, other)
+        for at, one in enumerate(boxes)
+        for other in boxes[:at]
+        if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    ]
+
+
+def test_of_many_steps_those_of_the_front_are_told_apart_and_the_others_stand_behind() -> None:
+    tree = xml.fromstring(svg.draw(crowded(12)))
+    styles = [group.get("class") for group in tree.findall("g") if group.find("polyline") is not None]
+    assert styles == ["quiet"] * 11 + ["s0"]
+    words = [text.text for text in tree.iter("text")]
+    assert "step 11: budget 11" in words and "11 more, behind" in words
+
+
+def test_budgets_are_the_ticks_each_doubling_as_wide_as_the_next(report: Report) -> None:
+    tree = xml.fromstring(svg.draw(figures.all_of(report)[-1]))
+    places = {text.text: float(text.get("x", "")) for text in tree.iter("text") if text.get("x")}
+    assert places["8"] - places["4"] == pytest.approx(places["16"] - places["8"], abs=0.2)
+
+
+def test_what_is_the_same_in_every_row_is_said_once_above_the_table(report: Report) -> None:
+    whole = page.html(report)
+    assert "In all of them: topk 4, context 1k, workload code." in whole
+    assert "<th>topk</th>" not in whole and "<th>budget</th>" in whole
 
 
 def test_an_empty_report_of_one_point_still_draws() -> None:
