@@ -27,17 +27,16 @@ from textual.worker import Worker, WorkerState
 
 from ddtui import alerts, leaving, modes, terminal, themes
 from ddtui.actions.action import Needs, Where
-from ddtui.actions.keymap import overlaps
 from ddtui.actions.table import BY_ID
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
-from ddtui.host.base import HostError
 from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
-from ddtui.profile import Profile, ProfileError
+from ddtui.open_hosts import OpenHost, OpenHosts
+from ddtui.profile import Profile
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
 from ddtui.screens.connect import ConnectScreen
-from ddtui.screens.flows import Flows, OperatorAsker
+from ddtui.screens.flows import Flows
 from ddtui.screens.palette import Actions, Themes
 from ddtui.screens.pick import Offer, PickScreen
 from ddtui.screens.too_small import TooSmall, fits
@@ -89,15 +88,13 @@ class DdtuiApp(App[int]):
         super().__init__()
         self._filters.append(Inert())
         self.colours, self._disk_closed = colours, disk_closed
-        self._open_session = open_session
-        self._offers, self._load_profile = offers, load_profile
-        self._find_offers = find_offers or (lambda: self._offers)
-        self._now = now
-        self._desk: Desk | None = None  # the one that is shown
-        self._desks: dict[str, Desk] = {}  # by profile: every one that was opened works on
-        self._flows: dict[str, tuple[Flows, TrialFlows]] = {}
-        self._left: dict[str, str] = {}  # the mode that a host was left in, by profile
-        self._cut: dict[str, str] = {}  # the cut change that was asked about, by profile
+        self._offers, self._now = offers, now
+        self._hosts = OpenHosts(
+            self,
+            open_session=open_session,
+            find_offers=find_offers or (lambda: offers),
+            load_profile=load_profile,
+        )
         for theme in themes.THEMES:
             self.register_theme(theme)
         self.theme = self.settings.theme
@@ -105,32 +102,42 @@ class DdtuiApp(App[int]):
         self._own_keys = checked({**self.settings.keys, **(keymap or {})})
         self.set_keymap(self._own_keys)
         if profile is not None:
-            self._set_up(profile)
+            self._hosts.add(profile)
 
     # set-up
 
-    def _set_up(self, profile: Profile) -> None:
-        desk = self._desk = Desk(profile, now=self._now, keep_lines=self.settings.journal_lines)
-        desk.changed = partial(self._view_changed, desk)
+    def new_desk(self, profile: Profile) -> Desk:
+        """A desk whose news are shown here."""
+        desk = Desk(profile, now=self._now, keep_lines=self.settings.journal_lines)
+        desk.changed = partial(self.view_changed, desk)
         desk.happened = partial(self._event, desk)
         desk.keymap, desk.disk_closed = self._own_keys, self._disk_closed
         if self._disk_closed:
             desk.memory.path = None
-        name = profile.name
-        ask, spawn = partial(self._ask_of, desk), partial(self._spawn_of, desk)
-        self._desks[name] = desk
-        self._flows[name] = Flows(desk, ask, spawn), TrialFlows(desk, ask, spawn)
-        for mode, make in modes.screens(desk).items():
-            self.add_mode(mode, make)
-        self.title = f"ddtui {name}"
+        return desk
+
+    @property
+    def _host(self) -> OpenHost:
+        """The one that is shown."""
+        if self._hosts.shown is None:
+            raise RuntimeError("no profile has been picked yet")
+        return self._hosts.shown
+
+    @property
+    def _desk(self) -> Desk | None:
+        return self._hosts.shown.desk if self._hosts.shown is not None else None
+
+    @property
+    def desk(self) -> Desk:
+        return self._host.desk
 
     @property
     def flows(self) -> Flows:
-        return self._flows[self.desk.view.profile.name][0]
+        return self._host.flows
 
     @property
     def trials(self) -> TrialFlows:
-        return self._flows[self.desk.view.profile.name][1]
+        return self._host.trials
 
     def switch_mode(self, mode: str) -> AwaitMount:
         """To a screen of the host that is shown."""
@@ -146,12 +153,6 @@ class DdtuiApp(App[int]):
         """Cover everything while the terminal is too small for it."""
         if not fits(size) and not isinstance(self.screen, TooSmall):
             self.push_screen(TooSmall())
-
-    @property
-    def desk(self) -> Desk:
-        if self._desk is None:
-            raise RuntimeError("no profile has been picked yet")
-        return self._desk
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return themes.variable_defaults(self.current_theme)
@@ -178,7 +179,7 @@ class DdtuiApp(App[int]):
 
     async def on_unmount(self) -> None:
         self.workers.cancel_all()
-        for closed in asyncio.as_completed([desk.close() for desk in self._desks.values()]):
+        for closed in asyncio.as_completed([host.desk.close() for host in self._hosts.all]):
             with suppress(Exception):  # leaving: a link that does not close in time is left to the system
                 await closed
 
@@ -186,9 +187,10 @@ class DdtuiApp(App[int]):
 
     def spawn(self, group: str, work: Work, *, exclusive: bool = False) -> None:
         """Run this in the background, for the host that is shown."""
-        self._spawn_of(self._desk, group, work, exclusive=exclusive)
+        self.spawn_of(self._desk, group, work, exclusive=exclusive)
 
-    def _spawn_of(self, desk: Desk | None, group: str, work: Work, *, exclusive: bool = False) -> None:
+    def spawn_of(self, desk: Desk | None, group: str, work: Work, *, exclusive: bool = False) -> None:
+        """Run this in the background, for this host, or for none."""
         named = _group(group, desk)
         self.run_worker(work, name=group, group=named, exit_on_error=False, exclusive=exclusive)
 
@@ -200,17 +202,12 @@ class DdtuiApp(App[int]):
         if event.state is WorkerState.ERROR and event.worker.error is not None:
             error = event.worker.error
             log.error("worker %s failed", event.worker.name, exc_info=error)
-            desk = self._desks.get(event.worker.group.partition("@")[2], self._desk)
+            host = self._hosts.named(event.worker.group.partition("@")[2])
+            desk = host.desk if host is not None else self._desk
             if desk is not None:
                 desk.tell("error", event.worker.name, said(error))
             else:
                 self.notify(said(error), title=event.worker.name, severity="error", markup=False)
-
-    async def _ask_of(self, desk: Desk, dialog: Dialog[T]) -> T | None:
-        """Ask on the host that it is about."""
-        if self._desk is not desk:
-            await self._show(desk)
-        return await self.ask(dialog)
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show a dialog and wait for its answer. From any task of the loop; None when it was cancelled."""
@@ -237,96 +234,31 @@ class DdtuiApp(App[int]):
     # the way to the host
 
     async def on_pick_screen_picked(self, event: PickScreen.Picked) -> None:
-        await self._open(event.name)
-
-    async def _open(self, name: str) -> None:
-        """The host of this profile: as it was left, or from its first connection on."""
-        if name in self._desks:
-            await self._show(self._desks[name])
-        elif self._load_profile is not None:
-            try:
-                profile = self._load_profile(name)
-            except ProfileError as error:
-                self.notify(str(error), title=name, severity="error", markup=False)
-                return
-            self._set_up(profile)
-            await self.switch_mode("connect")
-            self.reconnect()
-
-    async def _show(self, desk: Desk) -> None:
-        """A host that is open, on the screen where it was left."""
-        name = desk.view.profile.name
-        self._left[self.desk.view.profile.name] = self.current_mode
-        self._desk, self.title = desk, f"ddtui {name}"
-        await super().switch_mode(self._left.get(name) or modes.mode("connect", name))
-        self._view_changed(desk, desk.view)
+        await self._hosts.open(event.name)
 
     def action_hosts(self) -> None:
         if self._desk is not None:
-            self._spawn_of(None, "hosts", self._choose_host(), exclusive=True)
-
-    async def _choose_host(self) -> None:
-        from ddtui.screens.first_run import FirstRun
-        from ddtui.screens.hosts import NEW, HostsDialog
-
-        here = self.desk.view.profile.name
-        offers = await asyncio.to_thread(self._find_offers)
-        name: str | None = await self.ask(HostsDialog(offers, self._desks, here))
-        if name == NEW:
-            name = await self.ask(FirstRun())
-        if name and name != here:
-            self._left[here] = self.current_mode
-            await self._open(name)
+            self.spawn_of(None, "hosts", self._hosts.choose(), exclusive=True)
 
     def reconnect(self) -> None:
         """Connect, from the first try to the first survey."""
-        self.spawn("ssh", self._connect(), exclusive=True)
+        self.spawn("ssh", self._hosts.connect(), exclusive=True)
 
     def give_up(self) -> None:
         """Stop connecting."""
         self._cancel("ssh")
 
-    async def _connect(self) -> None:
-        desk, screen = self.desk, self.screen_stack[0]
-        assert isinstance(screen, ConnectScreen)
-        screen.fail(None)
-        for problem in overlaps(desk.keymap, desk.view.profile.knobs):
-            desk.tell("warning", "keys", f"{problem.removeprefix('keymap: ')}: the knob has none")
-        try:
-            if not desk.attached:
-                desk.attach(await asyncio.to_thread(self._open_session, desk.view.profile))
-            await desk.connect(OperatorAsker(partial(self._ask_of, desk)))
-        except asyncio.CancelledError:
-            if screen.is_attached:  # stopped by the operator, not by leaving
-                stopped = HostError("stopped before there was a connection")
-                desk.refused(stopped)
-                screen.fail(stopped)
-            raise
-        except Exception as error:
-            log.warning("no connection", exc_info=error)
-            desk.refused(error)
-            screen.fail(error)
-            return
-        self._spawn_of(desk, "probe", desk.watch())
-        self._spawn_of(desk, "journal", desk.follow_journal())
-        self._spawn_of(desk, "history", desk.load_bursts())
-        self._left[desk.view.profile.name] = modes.mode("tune", desk.view.profile.name)
-        if self._desk is desk:
-            await self.switch_mode("tune")
-        self.spawn("load", modes.load_decision_screens)
-        self.call_after_refresh(modes.settle_memory)
-
     # what comes from the desk
 
-    def _view_changed(self, desk: Desk, view: View) -> None:
+    def view_changed(self, desk: Desk, view: View) -> None:
+        """Show what a host is like now, if it is the one that is shown."""
         if desk is not self._desk:
             return
         screen = self.screen_stack[0] if self._screen_stacks[self._current_mode] else None
         if isinstance(screen, ConsoleScreen):
             screen.present(view)
-        name = view.profile.name
-        if view.tune.cut is not None and self._cut.get(name) != view.tune.cut and not view.changing:
-            self._cut[name] = view.tune.cut
+        if view.tune.cut is not None and self._host.cut != view.tune.cut and not view.changing:
+            self._host.cut = view.tune.cut
             if view.tune.read_only is None:
                 self.spawn("resume", self.flows.resume(), exclusive=True)
 
@@ -348,7 +280,7 @@ class DdtuiApp(App[int]):
         self._clipboard = text
         if self._driver is not None:
             self._driver.write(terminal.clipboard(text))
-        self._spawn_of(None, "clipboard", terminal.to_program(text), exclusive=True)
+        self.spawn_of(None, "clipboard", terminal.to_program(text), exclusive=True)
 
     def on_earlier_wanted(self, event: EarlierWanted) -> None:
         event.stop()
@@ -513,7 +445,7 @@ class DdtuiApp(App[int]):
         elif self._disk_closed:
             self.notify(f"for this session: {self._disk_closed}", title=name, markup=False)
         else:
-            self._spawn_of(None, "theme", partial(self._keep_theme, name), exclusive=True)
+            self.spawn_of(None, "theme", partial(self._keep_theme, name), exclusive=True)
 
     async def _keep_theme(self, name: str) -> None:
         try:
@@ -528,33 +460,26 @@ class DdtuiApp(App[int]):
         self.spawn("plan", self.trials.calibrate(), exclusive=True)
 
     async def other_profiles(self) -> Mapping[str, Profile]:
-        def load() -> dict[str, Profile]:
-            names = [one.name for one in self._find_offers() if not one.problem]
-            return {name: self._load_profile(name) for name in names} if self._load_profile else {}
-
-        known = {name: desk.view.profile for name, desk in self._desks.items()}
-        found = await asyncio.to_thread(load) | known
-        here = self.desk.view.profile.connection.host
-        return {name: one for name, one in found.items() if one.connection.host != here}
+        return await self._hosts.others()
 
     def try_out(self, what: ExperimentPlan | str, also: Sequence[Profile] = ()) -> None:
         self.spawn("plan", self.trials.try_out(what, also), exclusive=True)
 
     async def action_quit(self) -> None:
-        views = [desk.view for desk in self._desks.values()]
+        views = [host.desk.view for host in self._hosts.all]
         if not any(view.changing or view.burst or view.trying for view in views):
             self.exit(0)
             return
-        self._spawn_of(None, "quit", self._quit(), exclusive=True)
+        self.spawn_of(None, "quit", self._quit(), exclusive=True)
 
     async def _quit(self) -> None:
         """Each host where something runs is asked about."""
-        for flows, _ in self._flows.values():
-            if not await flows.may_quit():
+        for host in self._hosts.all:
+            if not await host.flows.may_quit():
                 return
-        for desk in self._desks.values():
+        for host in self._hosts.all:
             for group in ("burst", EXPERIMENT):
-                self.workers.cancel_group(self, _group(group, desk))
+                self.workers.cancel_group(self, _group(group, host.desk))
         self.exit(0)
 
 
