@@ -44,7 +44,7 @@ class OpenHost:
 
 
 class OpenHosts:
-    """By profile. `open_session` makes a session, in a thread; `load_profile` gives one of the offers to open."""
+    """By profile. `open_session` makes a session, in a thread; `load_profile` gives one of those offered."""
 
     def __init__(
         self,
