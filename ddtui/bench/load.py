@@ -1,7 +1,9 @@
 """Starts the worker, here or on the host, and passes on what it tells.
 
-On the host it is `PYTHON -` with everything on stdin: nothing is written there, and nothing is left. Here it
-is the same, so that both places run the same bytes. To cancel on the host: `kill -TERM -- PID`.
+On the host it is `PYTHON -c 'import sys; …; exec(sys.stdin.readline())'` with everything on stdin: nothing is
+written there, and nothing is left. Here it is the same, so that both places run the same bytes. To cancel on
+the host: `kill -TERM -- PID`. A link that is lost may leave the worker's pipes open for as long as TCP waits:
+so its stdin gets a pulse, and without it the worker ends by itself.
 """
 
 from __future__ import annotations
@@ -23,10 +25,17 @@ from ddtui.host.base import Host, HostError
 MODULES = ("http_stream", "answer", "worker")  # in the order in which they import each other
 SILENCE = 20.0  # s without a word from a worker that ticks twice a second
 END = 6.0  # s for a cancelled worker to report what had come
+PULSE = 2.0  # s between two signs of life to a worker on the host
+PATIENCE = 12.0  # s without one after which it ends
 
 Told = dict[str, Any]
 Sink = Callable[[Told], None]
 
+# what is the working directory's stays out of it, and no byte code is left
+READ = (
+    "import sys; sys.dont_write_bytecode = True; sys.path[:] = filter(None, sys.path); "
+    "exec(sys.stdin.readline())"
+)
 _BOOT = """\
 import base64, json, sys, types, zlib
 def _take(packed): return zlib.decompress(base64.b64decode(packed)).decode()
@@ -43,10 +52,11 @@ def cores() -> int:
 
 
 def bundle(job: Told) -> bytes:
-    """The worker, what it imports and its job, as one script for `python -`."""
+    """The worker, what it imports and its job, as one line of Python."""
     folder = resources.files("ddtui.bench")
     modules = {f"ddtui.bench.{name}": _pack((folder / f"{name}.py").read_bytes()) for name in MODULES}
-    return _BOOT.format(modules=modules, job=_pack(json.dumps(job).encode())).encode()
+    boot = _BOOT.format(modules=modules, job=_pack(json.dumps(job).encode()))
+    return f"exec({boot!r})\n".encode()
 
 
 def _pack(data: bytes) -> str:
@@ -63,7 +73,8 @@ async def here(job: Told, sink: Sink) -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-I",
-        "-",
+        "-c",
+        READ,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -98,7 +109,7 @@ async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes]:
 
 async def on_host(host: Host, python: str, job: Told, sink: Sink) -> None:
     """Run the worker on the host by that Python until its end; else as `here`. Raises HostError as well."""
-    script = await asyncio.to_thread(bundle, job)
+    script = await asyncio.to_thread(bundle, {**job, "patience": PATIENCE})
     pid = 0
 
     def see(message: Told) -> None:
@@ -111,7 +122,7 @@ async def on_host(host: Host, python: str, job: Told, sink: Sink) -> None:
             with suppress(HostError, TimeoutError):
                 await host.run(["kill", "-TERM", "--", str(pid)], timeout=END)
 
-    async with host.follow([python, "-"], stdin=script) as lines:
+    async with host.follow([python, "-c", READ], stdin=script, pulse=PULSE) as lines:
         if not await _pass_on(lines, see, stop):
             raise BenchError(f"the load process on {host.name} ended early")
 

@@ -3,13 +3,13 @@
 `run(job)` keeps `job["slots"]` requests in flight until the job's requests are sent, its time is up or its
 numbers are tight enough, and writes JSON lines to stdout: `hello`, `tick` twice a second, `record` for
 every request as it ends, `unfilled` when the first slot found nothing more to send, and `end`. SIGTERM,
-SIGINT, SIGHUP or a closed stdout cancel: requests in flight are aborted by rid and reported with what had
-come.
+SIGINT, SIGHUP, a closed stdout, or a stdin that is silent for `job["patience"]` seconds cancel: requests in
+flight are aborted by rid and reported with what had come.
 
 Arrival is stamped in `data_received` before anything else happens; bytes are only kept. Framing is undone
 when a response seems to end, events are read in idle moments. Needs Python 3.9 and the standard library;
-takes uvloop and orjson when they are there. `ddtui/bench/load.py` sends it, with what it imports, to
-`python -`.
+takes uvloop and orjson when they are there. `ddtui/bench/load.py` sends it, with what it imports, to a
+Python's stdin.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import json
 import os
 import platform
 import queue
+import select
 import signal
 import socket
 import sys
@@ -461,21 +462,31 @@ class Load:
 
 
 class Out:
-    """Writes JSON lines from a thread of its own, so that a slow reader never holds up the loop."""
+    """Writes JSON lines from a thread of its own, so that a slow reader never holds up the loop.
 
-    def __init__(self, fd: int) -> None:
-        self.closed = False
+    `patience`: whoever reads them writes to our stdin at least that often, in seconds.
+    """
+
+    def __init__(self, fd: int, patience: float | None = None) -> None:
+        self.closed = False  # nobody reads any more
         self._fd = fd
         self._lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write, daemon=True)
         self._thread.start()
+        if patience is not None:
+            threading.Thread(target=self._listen, args=(patience,), daemon=True).start()
 
     def put(self, value: dict[str, Any]) -> None:
         self._lines.put(value)
 
     def finish(self) -> None:
         self._lines.put(None)
-        self._thread.join(30)
+        self._thread.join(1 if self.closed else 30)
+
+    def _listen(self, patience: float) -> None:
+        while select.select([0], [], [], patience)[0] and os.read(0, 4096):
+            pass
+        self.closed = True
 
     def _write(self) -> None:
         while True:
@@ -538,7 +549,7 @@ def _what_runs(loop: asyncio.AbstractEventLoop) -> dict[str, Any]:
 
 def run(job: dict[str, Any]) -> None:
     """Carry the job out and write its JSON lines to stdout."""
-    out = Out(1)
+    out = Out(1, job.get("patience"))
     try:
         import uvloop
 

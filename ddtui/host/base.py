@@ -226,11 +226,18 @@ class Host(Protocol):
         ...
 
     def follow(
-        self, argv: Sequence[str], *, stdin: bytes | None = None, sudo: bool = False
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        pulse: float | None = None,
+        sudo: bool = False,
     ) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
         """Run a command that keeps talking; yields its stdout line by line, without the newline.
 
-        `stdin` is what it reads, then the end; None: nothing. With `sudo`: where sudo asks for no password.
+        `stdin` is what it reads, then the end; None: nothing. With `pulse`: in place of the end an empty line
+        every so many seconds, by which it knows that somebody is there. With `sudo`: where sudo asks for
+        no password.
 
         The command is ended, on the host too, when the context is left. At most three run at a time. Raises
         LinkLost from the iterator if the link breaks, CommandFailed with its stderr if the command ends by

@@ -228,7 +228,12 @@ class CommandHost(ABC):
     # -- follow --------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def follow(
-        self, argv: Sequence[str], *, stdin: bytes | None = None, sudo: bool = False
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        pulse: float | None = None,
+        sudo: bool = False,
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         if self._followers >= FOLLOWERS:
             raise HostError(f"ddtui follows no more than {FOLLOWERS} commands at a time on one host")
@@ -241,7 +246,7 @@ class CommandHost(ABC):
                 process = await self._open(shell.encode(shell.Script(marker, (words,), single=True)))
                 errors = bytearray()
                 reader = asyncio.create_task(keep_tail(process.read_error, errors))
-                feeder = asyncio.create_task(feed(process, stdin or b""))
+                feeder = asyncio.create_task(feed(process, stdin or b"", pulse))
                 try:
                     yield _Lines(self, process, marker, log, errors, reader)
                 finally:

@@ -92,10 +92,13 @@ async def converse(
     return await process.exit_code(), bytes(out), bytes(err)
 
 
-async def feed(process: Process, stdin: bytes) -> None:
-    """Give it all of its stdin, and the end."""
+async def feed(process: Process, stdin: bytes, pulse: float | None = None) -> None:
+    """Give it all of its stdin, and the end; with `pulse` an empty line now and then in its place."""
     if stdin:
         await process.write(stdin)
+    while pulse is not None:
+        await asyncio.sleep(pulse)
+        await process.write(b"\n")
     process.write_eof()
 
 

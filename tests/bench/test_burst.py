@@ -237,7 +237,7 @@ async def test_a_users_own_prompts(tmp_path: Path) -> None:
 
 async def test_the_burst_stops_when_its_interval_is_tight_enough() -> None:
     spec = replace(SPEC, requests=None, precision=2.0, output=9)  # wide: a busy machine reaches it too
-    async with serving(LittleServer()) as server:
+    async with serving(LittleServer(step=0.01)) as server:
         (point,) = (await measured(spec, target(server)))[-1].points
     assert not point.preview and 32 <= point.ok < 60
 

@@ -48,7 +48,9 @@ async def test_a_burst_runs_on_the_host(host: Host, tmp_path: Path) -> None:
     (point,) = seen[-1].points
     assert seen[-1].state is BurstState.DONE and point.place == "host" and point.ok >= 8
     workers = [words for words in ran if words[0] != "nvidia-smi"]  # the GPUs are looked at meanwhile
-    assert workers and all(words[1:] == ("-",) for words in workers), "no argument holds a script or a key"
+    assert workers and all(words[1:] == ("-c", load.READ) for words in workers), (
+        "no argument holds a script or a key"
+    )
 
 
 async def test_cancelling_stops_the_worker_on_the_host_and_keeps_what_came(host: Host) -> None:
