@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from ddtui.bench import server_log
 from ddtui.engine.api import Api, Health
+from ddtui.tuning import survey as surveys
+from ddtui.tuning.aim import aim
 from ddtui.tuning.context import Tuning
 
 
@@ -27,3 +30,13 @@ async def all_files(ctx: Tuning) -> dict[str, str]:
     done = await ctx.host.run(["sha256sum", "--", *paths])
     assert done.ok, done.err
     return {line.split("  ", 1)[1]: line.split("  ", 1)[0] for line in done.out.splitlines()}
+
+
+async def decode_lines(ctx: Tuning) -> list[server_log.Decode]:
+    """The server's own decode lines as a burst reads them, after a long answer."""
+    await ready(ctx)
+    target = await aim(ctx, await surveys.read(ctx))
+    async with Api(target.endpoint) as api:
+        await api.generate_one(text="The", max_new_tokens=300)
+    assert target.log is not None
+    return server_log.decodes(await target.log(60.0))

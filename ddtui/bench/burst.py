@@ -384,11 +384,11 @@ class _Loading:
         window, ask = metrics.steady_window(self._state(final=True)), self._burst.log
         if window is None or ask is None:
             return server
+        now = time.monotonic()  # "ago" is from when it was asked, however long the answer took
         try:
-            said = await ask(time.monotonic() - self._began + 1.0)
+            said = await ask(now - self._began + 1.0)
         except (HostError, TimeoutError):
             return server
-        now = time.monotonic()
         lines = server_log.decodes((now - ago, text) for ago, text in said)
         logged = server_log.summary(lines, window[0] + self._ahead, window[1] + self._ahead)
         if logged is None:

@@ -3,14 +3,17 @@
 One line comes after every 40 decode steps of a rank, and its `gen throughput` is tokens by the time since the
 line before: weighted with that time the lines of the steady window make its rate. The token that a prefill
 gives is in none of them (real logs of 0.5.11), those that a request's last verify step had too many are.
+
+The journal and docker know a line's time to the microsecond. In a file there is only SGLang's own, which has
+whole seconds: the lines of one second are taken as spread over it.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ddtui.engine import log
@@ -58,9 +61,10 @@ def summary(found: Iterable[Decode], begin: float, end: float) -> Logged | None:
     """Those between the two times, on the lines' clock. None: too few. Ranks of data parallelism add up."""
     by_rank: dict[str, list[Decode]] = defaultdict(list)
     for line in found:
-        if begin <= line.at <= end:
-            by_rank[line.rank].append(line)
-    ranks = [lines for lines in by_rank.values() if len(lines) > LEAST]
+        by_rank[line.rank].append(line)
+    ranks = [
+        lines for lines in (_inside(lines, begin, end) for lines in by_rank.values()) if len(lines) > LEAST
+    ]
     if not ranks:
         return None
     rate = variance = 0.0
@@ -79,6 +83,21 @@ def summary(found: Iterable[Decode], begin: float, end: float) -> Logged | None:
     return Logged(
         sum(len(lines) - 1 for lines in ranks), rate, math.sqrt(variance), accept or None, accept_error
     )
+
+
+def _inside(lines: Sequence[Decode], begin: float, end: float) -> list[Decode]:
+    """Those that surely fell between the two times."""
+    first = lines[0].at
+    if any(abs((line.at - first + 0.5) % 1 - 0.5) > 1e-3 for line in lines):
+        return [line for line in lines if begin <= line.at <= end]
+    many, seen = Counter(round(line.at - first) for line in lines), Counter[int]()
+    spread = []
+    for line in lines:
+        second = round(line.at - first)
+        if begin <= line.at <= end - 1:
+            spread.append(replace(line, at=line.at + (seen[second] + 0.5) / many[second]))
+        seen[second] += 1
+    return spread
 
 
 def _mean(samples: list[tuple[float, float]]) -> tuple[float, float]:

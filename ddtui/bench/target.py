@@ -25,5 +25,5 @@ class Target:
     max_concurrency: int = 64  # what the profile allows
     vocab_size: int | None = None  # of the target model, where its config was read
     simulated: bool = False
-    # the server's log of the last so many seconds, as (seconds ago, line); raises HostError
+    # the server's log of the last so many seconds, as (seconds before it was asked, line); raises HostError
     log: Callable[[float], Awaitable[Sequence[tuple[float, str]]]] | None = None

@@ -16,7 +16,7 @@ def line(rate: float, accept: float | None = 3.5, rank: str = "") -> str:
 
 
 def lines(*rates: float, every: float = 1.0, rank: str = "") -> list[tuple[float, str]]:
-    return [(at * every, line(rate, rank=rank)) for at, rate in enumerate(rates)]
+    return [(at * every if at else 0.01, line(rate, rank=rank)) for at, rate in enumerate(rates)]
 
 
 def test_only_decode_lines_count() -> None:
@@ -52,3 +52,17 @@ def test_ranks_of_data_parallelism_add_up() -> None:
 def test_few_lines_are_no_figure() -> None:
     assert server_log.summary(server_log.decodes(lines(1, 2, 3, 4)), 0.0, 10.0) is None
     assert server_log.summary([], 0.0, 10.0) is None
+
+
+def test_lines_that_know_whole_seconds_only_are_spread_over_them() -> None:
+    """SGLang's own time stamps, in a log file: three lines a second, none of them at a time of its own."""
+    said = [(at, line(rate)) for at in range(20, 30) for rate in (90.0, 100.0, 110.0)]
+    exact = server_log.summary(server_log.decodes(said), 20.0, 30.0)
+    assert exact is not None and exact.rate == pytest.approx(100.0, rel=0.01) and exact.lines == 29
+    drained = [*said, *[(30.0, line(1.0))] * 3]
+    shifted = [(at + 0.7251, text) for at, text in drained]  # the host's clock is not ours
+    logged = server_log.summary(server_log.decodes(shifted), 20.9, 31.2)
+    assert logged is not None and logged.rate == pytest.approx(100.0, rel=0.01), (
+        "no line of a second that is cut"
+    )
+    assert logged.lines == 3 * 9 - 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 from contract.conftest import Place
 from contract_help import ready
 
-from ddtui.bench import burst
+from ddtui.bench import burst, load
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell
 from ddtui.bench.target import Target
 from ddtui.engine.api import Api
@@ -54,8 +54,8 @@ async def test_a_burst_runs_on_the_host_by_the_services_python_and_leaves_nothin
     (point,) = seen[-1].points
     assert seen[-1].state is BurstState.DONE, seen[-1].text
     assert point.place == "host" and point.ok >= 6 and point.failed == 0
-    workers = [command.argv for command in ran if command.argv[-1] == "-"]
-    assert workers == [(target.python, "-")], "everything else goes through stdin"
+    workers = [command.argv for command in ran if command.argv[0] == target.python]
+    assert workers == [(target.python, "-c", load.READ)], "everything else goes through stdin"
     assert await files(tuning.host) == before
 
 

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from contract_help import ready
+from contract_help import decode_lines, ready
 from testhost_fixture import TestHost
 from tuning.conftest import UNIT, Operator
 
 from ddtui.host.base import NotPermitted
 from ddtui.host.journal import JournalEntry
 from ddtui.profile import Compose, Service
-from ddtui.tuning import change, doctor, plan
+from ddtui.tuning import change, discovery, doctor, plan
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Phase
@@ -69,6 +69,28 @@ async def test_every_layer_of_a_compose_service_is_read_by_standin_docker(operat
     assert survey.engine.value and survey.engine.value.version == "0.5.11", survey.engine
     assert survey.drafter.value and survey.server.value
     assert survey.journal.value and survey.journal.value.ready, survey.journal
+
+
+async def test_a_burst_reads_the_decode_lines_by_standin_docker(operator: Operator) -> None:
+    found = await decode_lines(by_compose(await operator()))
+    assert found and all(0 < line.at < 60 and line.rate > 0 for line in found)
+
+
+async def test_the_service_is_found_with_its_drafter_and_port_and_tried_by_standin_docker(
+    operator: Operator,
+) -> None:
+    ctx = by_compose(await operator())
+    await ready(ctx)
+    found = next(one for one in (await discovery.find(ctx.host)).units if one.compose)
+    assert found.compose == Compose(file=FILE, service="kimi", sudo=True)
+    assert (found.unit, found.running, found.port) == ("kimi", True, 30000)
+    assert found.drafter == "/opt/models/Kimi-K2.6-DFlash" and found.pid
+    tested = await discovery.test(ctx.host, discovery.draft("mine", ctx.profile.connection, found))
+    assert tested.problems == () and [knob.name for knob in tested.profile.knobs] == [
+        "budget",
+        "topk",
+        "window",
+    ]
 
 
 async def test_a_change_in_the_compose_file_makes_a_new_container_and_a_failing_one_is_undone_by_standin_docker(

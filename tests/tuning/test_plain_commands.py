@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import cast
 
 import pytest
-from contract_help import ready
+from contract_help import decode_lines, ready
 from testhost_fixture import TestHost
 from tuning.conftest import UNIT, Operator
 
@@ -135,6 +135,11 @@ async def test_the_log_is_followed_from_a_cursor_without_gap_or_repeat(
             if len(seen) == 11:
                 break
     assert seen == [*(f"line {n}" for n in range(40, 50)), "new <b>[/x]\u2407"]
+
+
+async def test_a_burst_reads_the_decode_lines_of_the_log_file(operator: Operator) -> None:
+    found = await decode_lines(by_commands(await operator()))
+    assert found and all(0 < line.at < 60 and line.rate > 0 for line in found)
 
 
 async def test_flags_in_the_profiles_own_command_are_refused_with_the_way_out(operator: Operator) -> None:
