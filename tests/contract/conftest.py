@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+import quick_demo
 from testhost_fixture import boot
+from tuning.conftest import quick
 
 from ddtui import profile
 from ddtui.host.base import Host, NobodyToAsk
@@ -33,14 +35,13 @@ class Place:
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     """A fresh host of either kind, for one module."""
     if request.param == "demo":
-        from ddtui.demo import launch
-
-        with launch.start() as demo:
+        with quick_demo.start() as demo:
             yield Place("demo", demo.profile)
         return
     worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     module = request.module.__name__.rpartition(".")[2]
     for host in boot(f"{worker}-contract-{module}"[:40]):
+        quick(host)
         connection = Connection(
             host=host.info["host"],
             port=host.info["port"],

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import quick_demo
 
 from ddtui import cli
 from ddtui.bench import check_output
-from ddtui.demo import launch
 from ddtui.profile import Profile
 from ddtui.store import series, sweeps
 from ddtui.store.history import History
@@ -40,7 +40,7 @@ def few_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Profile]:
-    with launch.start() as host:
+    with quick_demo.start(SPEED="4") as host:
         yield host.profile
 
 

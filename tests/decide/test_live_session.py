@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import quick_demo
+
 from ddtui.bench import grid
 from ddtui.bench.experiment import ExperimentPlan
-from ddtui.demo import launch
 from ddtui.host.base import NobodyToAsk
 from ddtui.live import LiveSession
 from ddtui.store.history import History
@@ -16,7 +17,7 @@ from ddtui.tuning.experiments import ExperimentState
 
 
 def test_a_sweep_from_the_console_is_stopped_gone_on_with_and_found_in_the_past(tmp_path: Path) -> None:
-    with launch.start() as demo:
+    with quick_demo.start(SPEED="4") as demo:
         asyncio.run(_sweep(LiveSession(demo.profile, history=History.open(tmp_path / "h.sqlite"))))
 
 

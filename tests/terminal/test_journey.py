@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pty_terminal import Terminal
+from quick_demo import QUICK
 
 DDTUI = str(Path(sys.executable).with_name("ddtui"))
 
@@ -19,7 +20,7 @@ SIZES = [pytest.param(80, 24, id="80x24"), pytest.param(200, 60, id="200x60")]
 
 
 def open_console(columns: int, rows: int) -> Terminal:
-    return Terminal([DDTUI, "demo"], columns, rows)
+    return Terminal([DDTUI, "demo"], columns, rows, QUICK)
 
 
 def has(*texts: str) -> object:

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
+import quick_demo
 from contract_help import ready
 
-from ddtui.demo import launch
 from ddtui.host.base import NobodyToAsk
 from ddtui.host.open import open_host
 from ddtui.profile import Profile
@@ -20,7 +20,7 @@ from ddtui.tuning.model import Op, Plan, Turn
 
 @pytest.fixture(scope="module")
 def demo() -> Iterator[Profile]:
-    with launch.start() as host:
+    with quick_demo.start() as host:
         yield host.profile
 
 
