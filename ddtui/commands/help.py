@@ -132,7 +132,7 @@ A profile says how to reach a host, which service runs SGLang there, what the kn
 which bursts.
 
   ddtui profiles                            lists them, yours first
-  ddtui profiles new my-host --host HOST    finds SGLang units, drafter and port, writes one
+  ddtui profiles new my-host --host HOST    finds what runs SGLang there, writes one
   ddtui profiles validate                   says what is wrong, with file, line and key
   ddtui                                     picks one, or makes one
 

@@ -142,7 +142,7 @@ async def test_a_host_without_sglang_is_named_as_such(named: None, access: Acces
         async with first_run() as (app, pilot):
             await type_in(pilot, "#host", "gpu-1")
             await until(pilot, lambda: "nothing found" in shown(app))
-            assert "is this the right host and account?" in shown(app)
+            assert "is it the right host and account?" in shown(app)
             assert app.screen.query_one("#host", Input).has_focus
     finally:
         hidden.rename(unit)

@@ -60,7 +60,7 @@ def test_profiles_new_makes_one_from_the_host_that_check_then_takes(place: Place
         capture_output=True, text=True, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert f"unit     {UNIT} (system, active)" in done.stdout
+    assert f"service  {UNIT} (systemd, active)" in done.stdout
     made = profile.load("gpu")
     assert made.service.unit == UNIT and made.connection == connection.model_copy(
         update={"connect_timeout": 10.0, "keepalive": 5.0}

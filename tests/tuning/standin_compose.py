@@ -116,6 +116,12 @@ def main(words: list[str]) -> None:
         sys.exit("permission denied while trying to connect to the Docker daemon socket")
     if words[0] == "compose":
         return compose(words[2], words[3], words[4:])
+    if words[0] == "ps" and "--filter" not in words:
+        for folder in STATE.iterdir():
+            made, name = state(folder), folder.name
+            command = f'standin "{" ".join(made["command"])}"'
+            print(made["Id"], f"sglang-{name}-1", made["Status"], made["file"], name, command, sep="\t")
+        return None
     if words[0] == "ps":
         service = words[words.index("--filter") + 1].rpartition("=")[2]
         if (STATE / service).exists():
