@@ -31,9 +31,8 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
 
 
 def _host_name(request: pytest.FixtureRequest) -> str:
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "main")
     module = request.module.__name__.rpartition(".")[2]
-    return f"{worker}-{module}"[:38]
+    return f"{os.getpid()}-{module}"[:38]
 
 
 @pytest.fixture(scope="module")

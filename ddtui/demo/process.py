@@ -98,7 +98,7 @@ class Standin:
                 k: v
                 for k, v in os.environ.items()
                 if k in ("PATH", "TMPDIR", "DYLD_LIBRARY_PATH", "LD_LIBRARY_PATH")
-                or k.startswith("SGLANG_STANDIN_")  # a demo that loads faster, or fails, for whoever starts it
+                or k.startswith("SGLANG_STANDIN_")  # whoever starts the demo may want it faster, or failing
             },
             **{k: v for k, v in process.environment.items() if k not in ("PATH", "HOME", "SHELL")},
             **guest_python(self.files, process.environment.get("PYTHONPATH", "")),

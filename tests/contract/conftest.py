@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +39,8 @@ def place(request: pytest.FixtureRequest) -> Iterator[Place]:
         with quick_demo.start() as demo:
             yield Place("demo", demo.profile)
         return
-    worker = getattr(request.config, "workerinput", {}).get("workerid", "main")
     module = request.module.__name__.rpartition(".")[2]
-    for host in boot(f"{worker}-contract-{module}"[:40]):
+    for host in boot(f"{os.getpid()}-contract-{module}"[:40]):
         quick(host)
         connection = Connection(
             host=host.info["host"],
