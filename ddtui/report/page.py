@@ -10,6 +10,7 @@ from html import escape
 from importlib import resources
 
 from ddtui import __version__
+from ddtui.bench import gpu_use
 from ddtui.bench.compare import length
 from ddtui.bench.model import Estimate
 from ddtui.report import figures, svg
@@ -49,6 +50,11 @@ def _markdown(report: Report) -> Iterator[str]:
     yield from _table(_head(report), [_cells(report, entry) for entry in report.entries])
     yield ""
     yield VALUES
+    if held := _held(report):
+        yield ""
+        yield "## GPUs meanwhile"
+        yield ""
+        yield from _table(["step", "C", "context", "GPUs"], held)
     if report.advice:
         yield ""
         yield "## What to try next"
@@ -116,6 +122,10 @@ def _html(report: Report) -> Iterator[str]:
         yield f'<p class="note">{_READING}</p>'
     yield "<h2>Results</h2>"
     yield from _results(report)
+    if held := _held(report):
+        yield "<details><summary>GPUs meanwhile</summary><div class='wide'><table class='words'>"
+        yield from ("<tr>" + "".join(f"<td>{escape(word)}</td>" for word in row) + "</tr>" for row in held)
+        yield "</table></div></details>"
     if report.advice:
         yield "<h2>What to try next</h2><ul>"
         for advice in report.advice:
@@ -157,7 +167,7 @@ def _results(report: Report) -> Iterator[str]:
     for number, (entry, row) in enumerate(zip(report.entries, rows, strict=True)):
         if not number or report.entries[number - 1].step.id != entry.step.id:
             yield "</tbody><tbody>" if number else "<tbody>"
-        mark = [f'<td title="{escape(row[-1])}">{"†" if row[-1] else ""}</td>']
+        mark = [f'<td class="mark" title="{escape(row[-1])}">{"†" if row[-1] else ""}</td>']
         yield "<tr>" + "".join([*(_cell(row[at]) for at in kept[:-1]), *mark]) + "</tr>"
     yield "</tbody></table></div>"
     doubted = " †: not to be relied on, see the warnings." if any(row[-1] for row in rows) else ""
@@ -189,6 +199,20 @@ def _cells(report: Report, entry: Entry) -> list[str]:
         *(estimate(getattr(point, name)) for name, _ in COLUMNS),
         str(point.ok),
         "; ".join(doubts),
+    ]
+
+
+def _held(report: Report) -> list[list[str]]:
+    """What the GPUs did while each cell was measured, where that is known."""
+    return [
+        [
+            f"step {entry.step.number}",
+            f"C={entry.point.cell.concurrency}",
+            length(entry.point.cell.context),
+            words,
+        ]
+        for entry in report.entries
+        if (words := gpu_use.in_words(entry.point.gpus, entry.point.gpus_unknown))
     ]
 
 

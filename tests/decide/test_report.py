@@ -18,7 +18,7 @@ from decide.sides import point
 
 from ddtui.bench import kept
 from ddtui.bench.advice import Observation, advise, block_of
-from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
+from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, GpuUse, Point
 from ddtui.bench.ranking import front
 from ddtui.report import figures, files, page, svg
 from ddtui.report.collect import Report, collect, overview
@@ -324,3 +324,15 @@ def test_a_step_with_wrong_output_is_said_and_never_on_the_front(history: Histor
     (drawn,) = [line for line in figures.pareto(made, 1024).lines if line.name.startswith("step 2")]
     assert not any(dot.marked for dot in drawn.dots)
     assert all("step 2" not in one for advice in made.advice for one in advice.evidence)
+
+
+def test_what_the_gpus_did_meanwhile_is_in_the_document(report: Report) -> None:
+    gpus = tuple(
+        GpuUse(n, 3, 120_000.0, 143_360.0, 86.0, 512.0, 700.0, 1650.0, 1980.0, ("power cap",))
+        for n in range(8)
+    )
+    first = replace(report.entries[0], point=replace(report.entries[0].point, gpus=gpus))
+    made = replace(report, entries=(first, *report.entries[1:]))
+    words = "8 GPUs  busy 86 %  512 of 700 W  1650 of 1980 MHz  117 of 140 GiB  held by power cap on 8"
+    assert words in page.html(made) and words in page.markdown(made)
+    assert "GPUs meanwhile" not in page.html(report)
