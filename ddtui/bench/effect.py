@@ -48,6 +48,7 @@ class Effect:
     step: int
     rate: Estimate  # output tok/s
     accept_length: float | None
+    doubt: str = ""  # what makes the rate doubtful
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,8 @@ def of_knob(knob: str, steps: Iterable[MeasuredStep], cells: Iterable[MeasuredCe
         rate = estimate_from_plain(cell.values.get("output_rate"))
         assert rate is not None
         accept = estimate_from_plain(cell.values.get("accept_length"))
-        rows.append(Effect(value, cell.step, rate, accept.value if accept else None))
+        marks = cell.values.get("marks") or ("",)
+        rows.append(Effect(value, cell.step, rate, accept.value if accept else None, marks[0]))
     others, workload, context, concurrency = best
     return Effects(concurrency, context, workload, others, tuple(rows))
 
@@ -100,9 +102,11 @@ def _order(value: str | None) -> tuple[int, float, str]:
 
 
 def best_of(rows: Sequence[Effect]) -> Effect | None:
-    """The value with the greatest rate, if it is surely greater than every other: intervals do not touch."""
+    """The value with the greatest rate, if it is not doubtful and surely greater than every other: intervals
+    do not touch.
+    """
     if len(rows) < 2:
         return None
     top = max(rows, key=lambda row: row.rate.value)
     apart = all(row.rate.high < top.rate.low for row in rows if row is not top)
-    return top if apart else None
+    return top if apart and not top.doubt else None

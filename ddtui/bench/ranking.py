@@ -43,7 +43,7 @@ class Ranking:
 
     rows: tuple[Row, ...]
     text: str  # the decision in a sentence
-    preview: bool  # the noise of restarts is not known
+    preview: bool  # the noise of restarts is not known, or there are too few prompts
 
     @property
     def best(self) -> Row | None:
@@ -56,16 +56,19 @@ NoiseOf = Callable[[Run, str], Noise | None]
 def rank(
     trials: Sequence[Trial], *, objective: Objective = "throughput", noise: NoiseOf = lambda run, metric: None
 ) -> Ranking:
-    """The settings in order of merit. Those whose output is wrong, or that lack cells, are left out."""
-    whole = _whole(trials)
+    """The settings in order of merit. Those whose output is wrong, that lack cells, or whose numbers are
+    doubtful are left out: where all are doubtful, nothing is the best.
+    """
+    whole = _clean(_whole(trials))
     metric = OBJECTIVES[objective]
     by_setting: dict[Setting, list[Trial]] = {}
     for trial in whole:
         by_setting.setdefault(trial.setting, []).append(trial)
     scores = scored(whole, metric)
     order = sorted(by_setting, key=lambda one: -scores[one])
+    left_out = _left_out(trials, by_setting)
     if not order:
-        return Ranking((), "nothing was measured that could be compared", preview=True)
+        return Ranking((), f"no setting is the best; {left_out or 'nothing was measured'}", preview=True)
     near = [one for one in order if scores[order[0]] - scores[one] <= NEAR_TIE]
     best = min(near, key=lambda one: (cheapness(one), -scores[one]))
     order.remove(best)
@@ -74,29 +77,26 @@ def rank(
     known = [made for made in contrasts if made is not None]
     judged = dict(zip(map(id, known), contrast.judge(known), strict=True))
     rows = [_row(best, by_setting[best], 0.0)]
-    preview = not known
+    unknown, few = not known, False
     for one, made in zip(order[1:], contrasts, strict=True):
         row = _row(one, by_setting[one], math.expm1(scores[one] - scores[best]))
         if made is not None:
             difference = judged[id(made)]
-            preview |= made.noise is None
+            unknown |= made.noise is None
+            few |= made.pairs < contrast.LEAST_PAIRS
             row = Row(
                 row.setting, row.score, row.trials, row.cells, difference.low, difference.high,
                 difference.answer is contrast.Answer.WORSE, row.restarts,
             )  # fmt: skip
         rows.append(row)
-    text = _text(rows, objective, preview)
-    if left_out := [trial for trial in trials if trial.measured and trial.setting not in by_setting]:
-        marks = [mark for run in left_out[0].runs.values() for mark in run.point.marks]
-        why = marks[0] if marks else "not all cells were measured"
-        more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-        text += f"; not ranked: {name(left_out[0].setting)} ({why}){more}"
-    return Ranking(tuple(rows), text, preview)
+    text = _text(rows, objective, unknown, few) + (f"; {left_out}" if left_out else "")
+    return Ranking(tuple(rows), text, unknown or few)
 
 
 def in_order(trials: Sequence[Trial], objective: Objective = "throughput") -> list[Setting]:
-    """The settings, the best first, by their scores alone."""
-    scores = scored(_whole(trials), OBJECTIVES[objective])
+    """The settings, the best first, by their scores alone; doubtful ones only where all are."""
+    whole = _whole(trials)
+    scores = scored(_clean(whole) or whole, OBJECTIVES[objective])
     return sorted(scores, key=lambda one: -scores[one])
 
 
@@ -185,45 +185,61 @@ def _row(one: Setting, trials: Sequence[Trial], score: float) -> Row:
 
 
 def _whole(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that can be ranked: right, with all cells that any has, and without doubts if there are
-    such.
-    """
+    """The trials whose output is not wrong, with all cells that any has."""
     good = [trial for trial in trials if trial.measured and trial.runs]
     cells = set.union(*(set(trial.runs) for trial in good)) if good else set()
-    whole = [trial for trial in good if set(trial.runs) == cells]
-    return [trial for trial in whole if not _doubtful(trial)] or whole
+    return [trial for trial in good if set(trial.runs) == cells]
 
 
-def _doubtful(trial: Trial) -> bool:
-    return any(run.point.marks for run in trial.runs.values())
+def _clean(trials: Sequence[Trial]) -> list[Trial]:
+    """Those without doubts, of settings whose last word, the longest burst, has none either."""
+    last = {trial.setting: trial for trial in trials}
+    return [trial for trial in trials if not _doubt(trial) and not _doubt(last[trial.setting])]
 
 
-def _text(rows: Sequence[Row], objective: Objective, preview: bool) -> str:
+def _doubt(trial: Trial) -> str:
+    """The first of what makes its numbers doubtful; empty: nothing."""
+    return next((mark for run in trial.runs.values() for mark in run.point.marks), "")
+
+
+def _left_out(trials: Sequence[Trial], ranked: Mapping[Setting, object]) -> str:
+    """Which settings were measured and are not ranked, and why."""
+    out = {trial.setting: trial for trial in trials if trial.measured and trial.setting not in ranked}
+    if not out:
+        return ""
+    one, trial = next(iter(out.items()))
+    more = f" and {len(out) - 1} more" if len(out) > 1 else ""
+    return f"not ranked: {name(one)} ({_doubt(trial) or 'not all cells were measured'}){more}"
+
+
+def _text(rows: Sequence[Row], objective: Objective, unknown: bool, few: bool) -> str:
     best = rows[0]
     what = "throughput" if objective == "throughput" else "speed per user"
     cells = f"{len(best.cells)} cell{'s' if len(best.cells) > 1 else ''}"
     text = f"best {what} over {cells}: {name(best.setting)}"
     others = [row for row in rows[1:] if not row.apart]
     if len(rows) > 1 and not others:
-        surely = "" if preview else "surely "
+        surely = "" if unknown or few else "surely "
         text += f", {surely}ahead of the next ({name(rows[1].setting)}, {compare.percent(rows[1].score)})"
     elif others:
         names = "; ".join(f"{name(row.setting)} ({compare.percent(row.score)})" for row in others[:3])
         more = f" and {len(others) - 3} more" if len(others) > 3 else ""
         text += f", not told apart from {names}{more}"
-    if preview and len(rows) > 1:
+    if unknown and len(rows) > 1:
         text += "; the noise of restarts is not known here (ddtui calibrate)"
+    if few:
+        text += f"; a preview: fewer than {contrast.LEAST_PAIRS} prompts"
     return text
 
 
 def front(points: Iterable[tuple[str, Point]]) -> tuple[tuple[str, Point], ...]:
     """The Pareto front of throughput against per-user speed: no other is at least as good in both and
-    better in one. By rising speed per user.
+    better in one. By rising speed per user. Doubtful points are not on it.
     """
     known = [
         (label, point, point.output_rate.value, point.per_user_rate.value)
         for label, point in points
-        if point.output_rate is not None and point.per_user_rate is not None
+        if point.output_rate is not None and point.per_user_rate is not None and not point.marks
     ]
     best: list[tuple[str, Point]] = []
     top = -math.inf

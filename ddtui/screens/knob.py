@@ -204,9 +204,12 @@ def effect_words(effects: Effects | None, typed: str, now: str | None) -> Conten
             f"{value:>6}  {number(rate.value):>7} tok/s ±{number(half)} (n={rate.n}){accept}  step {row.step}"
         )
         style = "bold $accent" if value == typed else ""
-        lines.append(Content.assemble((text, style), (f"  {mark}", "$success")))
+        doubt = f"  ? {row.doubt}" if row.doubt else ""
+        lines.append(Content.assemble((text, style), (f"  {mark}", "$success"), (doubt, "$warning")))
     if best is None and len(effects.rows) > 1:
-        lines.append(Content.styled("their intervals touch: no value is surely the best", "$muted"))
+        top = max(effects.rows, key=lambda row: row.rate.value)
+        why = "the fastest is doubtful" if top.doubt else "their intervals touch"
+        lines.append(Content.styled(f"{why}: no value is surely the best", "$muted"))
     return Content("\n").join(lines)
 
 

@@ -87,12 +87,12 @@ def outcome_lines(state: ExperimentState, width: int) -> list[Content]:
 
 
 def best_of(trials: Sequence[Trial]) -> Mapping[Cell, float]:
-    """The greatest rate of every cell."""
+    """The greatest rate of every cell that nothing makes doubtful."""
     best: dict[Cell, float] = {}
     for trial in trials:
         for cell, run in trial.runs.items():
             rate = run.point.output_rate
-            if rate is not None and not trial.wrong:
+            if rate is not None and not trial.wrong and not run.point.marks:
                 best[cell] = max(best.get(cell, 0.0), rate.value)
     return best
 
@@ -150,8 +150,9 @@ def table_row(
         if rate is None:
             parts.append((f" {'·' if not trial.state.over else '–':>{RATE}}", "$faint"))
             continue
-        top = rate.value >= best.get(cell, 0.0) and len(best) > 0
-        mark = "▲" if top else "?" if run is not None and run.point.marks else ""
+        doubtful = run is not None and bool(run.point.marks)
+        top = not doubtful and cell in best and rate.value >= best[cell]
+        mark = "▲" if top else "?" if doubtful else ""
         style = "bold $success" if top else "$warning" if mark else ""
         parts.append((f" {mark + number(rate.value):>{RATE}}", style))
     tail = f" {trial.host}" if shared else ""
