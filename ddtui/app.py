@@ -13,7 +13,9 @@ from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from rich.console import RenderableType
 from textual import events
+from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.actions import ActionParseResult
 from textual.app import App
 from textual.binding import BindingType
@@ -41,6 +43,7 @@ from ddtui.screens.palette import Actions, Themes
 from ddtui.screens.pick import Offer, PickScreen
 from ddtui.screens.too_small import TooSmall, fits
 from ddtui.screens.trials import EXPERIMENT, TrialFlows
+from ddtui.sending import Sent, Shown
 from ddtui.session import Session
 from ddtui.settings import Settings, SettingsError, keep_theme
 from ddtui.view import ChangeKind, View
@@ -88,6 +91,7 @@ class DdtuiApp(App[int]):
         super().__init__()
         self._filters.append(Inert())
         self.colours, self._disk_closed = colours, disk_closed
+        self._shown = Shown()
         self._offers, self._now = offers, now
         self._hosts = OpenHosts(
             self,
@@ -147,6 +151,7 @@ class DdtuiApp(App[int]):
         return switched
 
     def on_resize(self, event: events.Resize) -> None:
+        self._shown.forget()
         self._cover(event.size)
 
     def _cover(self, size: Size) -> None:
@@ -167,12 +172,24 @@ class DdtuiApp(App[int]):
                 driver._file = InAscii(driver._file)
         return driver
 
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        sent: Any = renderable
+        if isinstance(renderable, (ChopsUpdate, LayoutUpdate)):
+            sent = Sent(self._shown, renderable)
+        super()._display(screen, sent)
+
+    def action_repaint(self) -> None:
+        """Paint everything anew: something else has written to the terminal."""
+        self._shown.forget()
+        self.screen.refresh()
+
     def get_default_screen(self) -> Screen[Any]:
         if self._desk is not None:
             return ConnectScreen(self._desk)
         return PickScreen(self._offers)
 
     def on_mount(self) -> None:
+        self.app_resume_signal.subscribe(self, lambda _: self.action_repaint())
         leaving.on_signals(asyncio.get_running_loop(), lambda status: self.exit(return_code=status))
         if self._desk is not None:
             self.call_after_refresh(self.reconnect)

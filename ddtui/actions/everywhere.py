@@ -51,6 +51,9 @@ ACTIONS: tuple[Action, ...] = (
         brief="",
         shown="^p",
     ),
+    Action(
+        "repaint", "view", "ctrl+l", "repaint", "Paint everything anew: something else wrote to the terminal."
+    ),
     Action("theme", "view", "T", "theme", "Choose a theme."),
     Action("quit", "help", "q,ctrl+q", "quit", "Leave ddtui; nothing on the host changes.", footer=92),
 )
