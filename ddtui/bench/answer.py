@@ -68,11 +68,11 @@ class Answer:
             if rest.data.strip() == b"[DONE]" or _parsed(rest.data) is not None:
                 self._event(at, rest.data)
             else:
-                self.malformed = self.malformed or f"the stream ends inside an event: {_shown(rest.data)}"
+                self.malformed = self.malformed or f"the stream ends inside an event: {shown(rest.data)}"
         for data in self._kept:
             value = _parsed(data)
             if value is None:
-                self.malformed = self.malformed or f"an event is not JSON: {_shown(data)}"
+                self.malformed = self.malformed or f"an event is not JSON: {shown(data)}"
             else:
                 self._generated(value)
         self._kept = []
@@ -91,7 +91,7 @@ class Answer:
             return
         value = _parsed(data)
         if not isinstance(value, dict):
-            self.malformed = self.malformed or f"an event is not a JSON object: {_shown(data)}"
+            self.malformed = self.malformed or f"an event is not a JSON object: {shown(data)}"
         elif value.get("error") or value.get("object") == "error":
             self.error = self.error or said_in(value)
         elif self.api == "generate":
@@ -209,43 +209,6 @@ def _repeats(first: bytes, second: bytes, count: int) -> bool | None:
     return str(two.get("text")).startswith(str(one["text"]))
 
 
-def outcome(
-    answer: Answer, *, status: int, content_type: str, body: bytes, framed: bool, lost: str
-) -> tuple[str, str]:
-    """How a request ended, and why not well: (Outcome's value, message).
-
-    `framed`: the response was complete by HTTP's own rules. `lost`: why the connection ended early. `body`:
-    that of an answer that is not an event stream.
-    """
-    if not status:
-        return "refused", lost or "the connection was closed before any answer"
-    if status != 200:
-        text = said(body)
-        return "http error", f"HTTP {status}: {text}" if text else f"HTTP {status}"
-    if not streams(content_type):
-        value = _parsed(body)
-        if isinstance(value, dict) and (value.get("error") or value.get("object") == "error"):
-            return "error in the stream", said_in(value)
-        return "malformed", f"the answer is {content_type}, not an event stream: {_shown(body)}"
-    if answer.finish == "abort":
-        return "aborted", answer.error or "aborted by the server"
-    if answer.error:
-        return "error in the stream", answer.error
-    if not answer.whole:
-        if answer.malformed and framed:
-            return "malformed", answer.malformed
-        if not framed:
-            return "truncated", answer.malformed or lost or "the connection was closed before the end"
-        if not answer.times:
-            return "empty", "the stream ended without a token"
-        return "truncated", "the stream ended without a finish reason"
-    if answer.malformed:
-        return "malformed", answer.malformed
-    if not answer.times:
-        return "empty", "the answer has no tokens"
-    return "ok", ""
-
-
 def streams(content_type: str) -> bool:
     """Whether that is an event stream; a server that does not say gets the benefit of the doubt."""
     return not content_type or content_type.split(";")[0].strip().lower() == "text/event-stream"
@@ -260,6 +223,14 @@ def said(body: bytes) -> str:
     if text.lstrip()[:1] == "<":
         text = _TAG.sub(" ", text)
     return " ".join(text.split())[:300]
+
+
+def error_in(body: bytes) -> str:
+    """The message of a body that is an error in JSON; empty where it is none."""
+    value = _parsed(body)
+    if isinstance(value, dict) and (value.get("error") or value.get("object") == "error"):
+        return said_in(value)
+    return ""
 
 
 def said_in(value: dict[str, Any]) -> str:
@@ -281,7 +252,8 @@ def _parsed(data: bytes) -> Any:
         return None
 
 
-def _shown(data: bytes) -> str:
+def shown(data: bytes) -> str:
+    """The beginning of what is not as it must be."""
     return repr(data[:60].decode("utf-8", "replace"))
 
 

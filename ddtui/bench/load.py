@@ -22,7 +22,7 @@ from typing import Any
 from ddtui.bench.target import BenchError
 from ddtui.host.base import Host, HostError
 
-MODULES = ("http_stream", "answer", "worker")  # in the order in which they import each other
+MODULES = ("http_stream", "answer", "exchange", "worker")  # in the order in which they import each other
 SILENCE = 20.0  # s without a word from a worker that ticks twice a second
 END = 6.0  # s for a cancelled worker to report what had come
 PULSE = 2.0  # s between two signs of life to a worker on the host

@@ -6,10 +6,10 @@ every request as it ends, `unfilled` when the first slot found nothing more to s
 SIGINT, SIGHUP, a closed stdout, or a stdin that is silent for `job["patience"]` seconds cancel: requests in
 flight are aborted by rid and reported with what had come.
 
-Arrival is stamped in `data_received` before anything else happens; bytes are only kept. Framing is undone
-when a response seems to end, events are read in idle moments. Needs Python 3.9 and the standard library;
-takes uvloop and orjson when they are there. `ddtui/bench/load.py` sends it, with what it imports, to a
-Python's stdin.
+Arrival is stamped in `data_received` before anything else happens; bytes are only kept (`exchange`). Framing
+is undone when a response seems to end, events are read in idle moments. Needs Python 3.9 and the standard
+library; takes uvloop and orjson when they are there. `ddtui/bench/load.py` sends it, with what it imports, to
+a Python's stdin.
 """
 
 from __future__ import annotations
@@ -29,12 +29,11 @@ import time
 from collections import deque
 from typing import Any
 
-from ddtui.bench.answer import Answer, outcome, streams
+from ddtui.bench.exchange import Exchange
 from ddtui.bench.http_stream import ResponseReader
 
 now = time.monotonic_ns
 END = b"\r\n\r\n"  # a chunked response ends so; so may other data, which is looked at then
-PILE = 262_144  # bytes that one stream may pile up unread
 SLICE = 400_000  # ns of reading what has come at a time
 PAUSE = 0.003  # s between such slices while there is more to read
 PULSE = 0.1  # s else: waking up costs as much as several chunks
@@ -43,104 +42,6 @@ TICK = 0.5
 LOOK = 2_000_000  # ns between turns of the loop that are timed: a timing costs as much as two chunks
 BUCKET = 50_000  # ns, width of the lag histogram's buckets
 GRACE = 2.0  # s for aborted requests to end by themselves
-
-
-class Exchange:
-    """One request and what came back, with arrival times."""
-
-    def __init__(self, request: dict[str, Any], api: str) -> None:
-        self.request = request
-        self.api = api
-        self.sent = 0
-        self.ended = 0
-        self.raw: list[tuple[int, bytes]] = []  # as it arrived
-        self._pile = 0  # bytes in `raw`, as far as they were weighed
-        self._heard = 0  # when the last byte came that is not in `raw` any more
-        self.streaming = False  # the head has come, and the body is chunked
-        self.lost = ""  # why the connection ended before the response did
-        self.stalled = False
-        self.cancelled = False
-        self.retried = False
-        self.reader = ResponseReader()
-        self.answer = Answer(api)
-        self.other = b""  # the body of an answer that is not a stream
-        self._bodies: list[tuple[int, bytes]] = []  # without framing, events not read
-
-    @property
-    def heard(self) -> int:
-        """When the last byte came; when it was sent, if none has."""
-        return self.raw[-1][0] if self.raw else self._heard or self.sent
-
-    def heavy(self) -> bool:
-        """Whether much is piled up; asked after every 64th arrival."""
-        self._pile += sum(len(data) for _, data in self.raw[-64:])
-        return self._pile > PILE
-
-    def frame(self) -> None:
-        """Undo the framing of what has come."""
-        self._heard = self.heard
-        raw, self.raw, self._pile = self.raw, [], 0
-        for at, data in raw:
-            body = self.reader.feed(data)
-            if body:
-                self._bodies.append((at, body))
-        self.streaming = self.reader.chunked
-
-    def digest(self) -> None:
-        """Read the events of what has come."""
-        if self.raw:
-            self.frame()
-        bodies, self._bodies = self._bodies, []
-        if self.reader.status == 200 and streams(self.reader.headers.get("content-type", "")):
-            for at, body in bodies:
-                self.answer.feed(at, body)
-        elif len(self.other) < 65_536:
-            self.other += b"".join(body for _, body in bodies)
-
-    def record(self) -> dict[str, Any]:
-        """All of it, once it is over."""
-        self.digest()
-        answer = self.answer
-        answer.end(self.ended)
-        result, message = outcome(
-            answer,
-            status=self.reader.status,
-            content_type=self.reader.headers.get("content-type", ""),
-            body=self.other,
-            framed=self.reader.complete,
-            lost=self.lost,
-        )
-        if result != "ok":
-            if self.cancelled:
-                result, message = "aborted", "cancelled"
-            elif self.reader.malformed:
-                result, message = "malformed", self.reader.malformed
-            elif self.stalled and result != "http error":
-                result, message = "stalled", self.lost
-        return {
-            "kind": "record",
-            "index": self.request["index"],
-            "rid": self.request["rid"],
-            "warm_up": bool(self.request.get("warm_up")),
-            "outcome": result,
-            "message": message,
-            "status": self.reader.status,
-            "sent": self.sent,
-            "ended": self.ended,
-            "arrivals": [(at - self.sent) // 1000 for at in answer.times],
-            "counts": answer.counts,
-            "prompt_tokens": answer.prompt_tokens,
-            "output_tokens": answer.output_tokens,
-            "cached_tokens": answer.cached_tokens,
-            "verify_steps": answer.verify_steps,
-            "accepted_drafts": answer.accepted_drafts,
-            "histogram": answer.histogram,
-            "finish": answer.finish,
-            "retried": self.retried,
-            "bytes": self.reader.received,
-            "text": answer.text,
-            "output_ids": answer.output_ids,
-        }
 
 
 class Wire(asyncio.Protocol):
