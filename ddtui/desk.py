@@ -238,6 +238,7 @@ class Desk:
         if store.reading or store.whole:
             return
         store.reading = reading = Reading(self.now(), self._earlier_took if until is None else None)
+        store.changed()
         newest = store.times[0] if store.times else 0.0
         try:
             for _ in range(1 if until is None else EARLIER_READS):
@@ -265,7 +266,7 @@ class Desk:
                 self._earlier_took = self.now() - reading.began
         finally:
             store.reading = None
-            store.version += 1
+            store.changed()
 
     async def mark_by_hand(self, text: str) -> None:
         """A marker with the host's time and this machine's."""

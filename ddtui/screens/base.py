@@ -153,6 +153,7 @@ class ConsoleScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self._composed = True
+        self._clock = self.set_interval(1.0, self._tick)
         self.present(self.desk.view)
 
     def on_screen_resume(self, event: events.ScreenResume) -> None:
@@ -163,6 +164,7 @@ class ConsoleScreen(Screen[None]):
         """Show this from now on."""
         if not self._composed:
             return
+        self._clock.resume()
         with self.app.batch_update():
             self.query_one(StatusStrip).view = view
             for panel in self.query(ChangePanel):
@@ -172,6 +174,13 @@ class ConsoleScreen(Screen[None]):
             if possible != self._possible:
                 self._possible = possible
                 self.query_one(KeyBar).refresh()
+
+    def _tick(self) -> None:
+        """Time goes on, as long as this screen is shown."""
+        if self in self.app.screen_stack:
+            self.query_one(StatusStrip).look()
+        else:
+            self._clock.pause()
 
     def watch_change_hidden(self) -> None:
         self.present(self.desk.view)

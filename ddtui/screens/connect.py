@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
@@ -62,13 +63,19 @@ class ConnectScreen(ConsoleScreen):
         self.present(self.desk.view)
 
     def on_mount(self) -> None:
-        self.set_interval(0.25, self._turn)
+        self._turning = self.set_interval(0.25, self._turn)
 
     def _turn(self) -> None:
         """While it waits, something moves."""
-        if self.failure is None and self.is_active:
+        if self not in self.app.screen_stack:
+            self._turning.pause()
+        elif self.failure is None and self.is_active:
             self._spins += 1
             self.show_view(self.desk.view)
+
+    def on_screen_resume(self, event: events.ScreenResume) -> None:
+        if self._composed:
+            self._turning.resume()
 
     def show_view(self, view: View) -> None:
         spinner = SPINNER[self._spins % len(SPINNER)]

@@ -27,24 +27,25 @@ class DecodeStrip(Widget):
     def __init__(self, store: JournalStore, now: Callable[[], float]) -> None:
         super().__init__()
         self._store, self._now = store, now
-        self._shown = Content()
+        self._shown: object = None
 
     def on_mount(self) -> None:
         self.set_interval(2.0, self.sync)  # what was so is so no longer
 
     def sync(self) -> None:
         """Take in what is new."""
-        self.set_class(bool(self._store.decodes), "-live")
-        if self.screen in self.app.screen_stack and not self._shown.is_same(self._strip()):
+        if self._store.decodes and self.screen in self.app.screen_stack and self._shown != self._wanted():
+            self.add_class("-live")
             self.refresh()
 
-    def _strip(self) -> Content:
-        now = self._store.decoding(self._now()) is not None
-        return strip(self._store.decodes, self.size.width, now=now)
+    def _wanted(self) -> tuple[Decode, bool]:
+        return self._store.decodes[-1], self._store.decoding(self._now()) is not None
 
     def render(self) -> Content:
-        self._shown = self._strip()
-        return self._shown
+        if not self._store.decodes:
+            return Content("")
+        self._shown = _, now = self._wanted()
+        return strip(self._store.decodes, self.size.width, now=now)
 
 
 def strip(decodes: Sequence[Decode], width: int, *, now: bool = True) -> Content:
@@ -61,7 +62,13 @@ def strip(decodes: Sequence[Decode], width: int, *, now: bool = True) -> Content
     look = "bold" if now else "$muted"
     words = [Content.assemble((f"{label} ", "$muted"), (value, look)) for label, value, _ in parts]
     since = Content("") if now else Content.styled(f"{time_of_day(newest.at)}   ", "$muted")
-    spare = width - since.cell_length - sum(word.cell_length for word in words) - 3 * (len(words) - 1)
+    between = 3
+    while (spare := width - since.cell_length - _length(words, between)) < 0 and len(words) > 1:
+        if between == 3:
+            between = 2  # closer, before one is left out
+        else:
+            words.pop()
+    parts = parts[: len(words)]
     curves = len(parts) if spare >= len(parts) * (SHORTEST + 1) else 2  # the first two matter most
     curve = min(LONGEST, spare // curves - 1)
     shown: list[Content] = []
@@ -73,7 +80,11 @@ def strip(decodes: Sequence[Decode], width: int, *, now: bool = True) -> Content
                 line = "⣀" * curve
             word = Content.assemble(word, " ", (line, "$series-b" if now else "$muted"))
         shown.append(word)
-    return (since + Content("   ").join(shown)).truncate(width, ellipsis=True)
+    return (since + Content(" " * between).join(shown)).truncate(width, ellipsis=True)
+
+
+def _length(words: Sequence[Content], between: int) -> int:
+    return sum(word.cell_length for word in words) + between * (len(words) - 1)
 
 
 def _number(value: float | None) -> str:

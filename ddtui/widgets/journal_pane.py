@@ -15,6 +15,7 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.message import Message
 from textual.suggester import SuggestFromList
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from ddtui.actions.action import Where
@@ -113,6 +114,7 @@ class JournalPane(Pane):
         self._seen = -1  # version of the memory that the filter is of
         self._aim: float | None = None  # a time whose lines are still being read
         self._answer: Callable[[str], str | None] | None = None
+        self._looking: Timer | None = None  # how far a reading is, is said again then
 
     def compose(self) -> ComposeResult:
         yield DecodeStrip(self._store, self._now)
@@ -137,13 +139,14 @@ class JournalPane(Pane):
         return self.query_one(JournalView)
 
     def show_link(self, live: bool) -> None:
-        """Whether new lines can come."""
+        """Whether new lines can come; those that came while the screen was hidden are shown."""
+        if self.is_mounted:
+            self.view.sync()
         if live != self._live:
             self._live = live
             self._describe()
 
     def on_mount(self) -> None:
-        self.set_interval(0.5, self._still_reading)
         known = {pin.text for pin in self._store.pins}
         for text in self._memory.pins:
             if text not in known:
@@ -151,8 +154,8 @@ class JournalPane(Pane):
         self._recall()
 
     def _still_reading(self) -> None:
-        if self._store.reading is not None and self.screen.is_active:
-            self._describe()
+        self._looking = None
+        self._describe()
 
     def _recall(self) -> None:
         """The filter that is remembered, or was set in the other view of the same journal."""
@@ -258,6 +261,7 @@ class JournalPane(Pane):
         elif view.scroll_x:
             state = f"from column {int(view.scroll_x) + 1}   {state}"
         if self._store.reading is not None:
+            self._looking = self._looking or self.set_timer(0.5, self._still_reading)
             state = f"{reading_words(self._store.reading, self._now())}   {state}"
         elif self._store.whole and not view.scroll_y and not view.following:
             state = f"begin of the journal   {state}"

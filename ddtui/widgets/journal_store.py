@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ddtui.sanitize import Span, sanitize
@@ -64,13 +64,14 @@ class JournalStore:
     """At most `limit` lines, and as many earlier ones. `base` is the number of the oldest line kept, `end` of
     the next one to come.
 
-    `version` grows with every change; views compare it instead of being told.
+    `version` grows with every change, and who is in `listeners` is called: often, so that it only takes note.
     """
 
     def __init__(self, limit: int = 200_000) -> None:
         self.limit = limit
         self.base = 0
         self.version = 0
+        self.listeners: set[Callable[[], None]] = set()
         self.touched = 0  # how often a line that was there has changed; the last of them in `touches`
         self.touches: deque[int] = deque(maxlen=256)
         self.texts: list[str] = []
@@ -99,6 +100,12 @@ class JournalStore:
     def __len__(self) -> int:
         return len(self.texts)
 
+    def changed(self) -> None:
+        """Say that something is different now."""
+        self.version += 1
+        for tell in tuple(self.listeners):
+            tell()
+
     def append(self, lines: Iterable[JournalLine], now: float | None = None) -> None:
         """Add lines that came just `now`, and drop the oldest tenth when there are too many."""
         fresh = self.end
@@ -109,7 +116,7 @@ class JournalStore:
                 self.decoded_at = now
         for pin in self.pins:
             pin.count += len(self.scan(pin.filter, range(fresh, self.end)))
-        self.version += 1
+        self.changed()
         if len(self.texts) > self.limit + self._earlier:
             self._drop(len(self.texts) - self.limit + self.limit // 10)
         while self._size > self.limit * MEAN_KEPT and len(self.texts) > 1:  # a flood of huge lines
@@ -230,7 +237,7 @@ class JournalStore:
             pin.count += more.count
         self._earlier += len(chunk)
         self._size += chunk._size
-        self.version += 1
+        self.changed()
 
     # finding
 
@@ -264,8 +271,8 @@ class JournalStore:
 
     def toggle_bookmark(self, number: int) -> bool:
         """Set a bookmark at this line, or take it away. Gives whether it is there now."""
-        self.version += 1
         self._touch(number)
+        self.changed()
         if number in self.bookmarks:
             self.bookmarks.remove(number)
             return False

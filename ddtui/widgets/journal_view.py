@@ -10,6 +10,7 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Size
+from textual.timer import Timer
 from textual.widget import Widget
 
 from ddtui.messages import EarlierStopped, EarlierWanted, JournalChanged
@@ -19,6 +20,7 @@ from ddtui.widgets.journal_lines import Level
 from ddtui.widgets.journal_sheet import GUTTER, JournalSheet
 from ddtui.widgets.journal_store import JournalStore
 
+SOON = 0.1  # seconds from a line to its paint: at most ten paints a second
 SLICE = 4000  # lines that are filtered before the loop gets its turn again
 
 
@@ -49,6 +51,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         self._scanning = 0
         self._widest = 0
         self._moving = False
+        self._coming: Timer | None = None  # what was told is taken in then
 
     @property
     def waiting(self) -> int:
@@ -63,11 +66,19 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
     # keeping up with the store
 
     def on_mount(self) -> None:
-        self.set_interval(0.1, self.sync)
+        self.store.listeners.add(self._store_changed)
+
+    def on_unmount(self) -> None:
+        self.store.listeners.discard(self._store_changed)
+
+    def _store_changed(self) -> None:
+        """Soon: what else comes until then is taken in with it."""
+        if self._coming is None and self.screen in self.app.screen_stack:
+            self._coming = self.set_timer(SOON, self.sync)
 
     def sync(self) -> None:
         """Take in what the store has new. Cheap when there is nothing, or while the screen is hidden."""
-        store = self.store
+        store, self._coming = self.store, None
         if store.version == self._version or self.screen not in self.app.screen_stack or not self.size.width:
             return
         self._version = store.version
@@ -315,6 +326,7 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
             self._restart_layout()
         elif self.following:
             self._lay_out()
+        self.sync()
 
     def _restart_layout(self) -> None:
         if not self.is_mounted:

@@ -43,10 +43,7 @@ class StatusStrip(Widget):
         self._now, self._decoding = now, decoding
         self._shown = Content()
 
-    def on_mount(self) -> None:
-        self.set_interval(1.0, self._look)
-
-    def _look(self) -> None:
+    def look(self) -> None:
         """Time goes on, or there is a new view: paint again only if that makes a difference."""
         if self.screen in self.app.screen_stack and not self._shown.is_same(self._strip()):
             self.refresh()
@@ -54,7 +51,7 @@ class StatusStrip(Widget):
     def watch_view(self, view: View | None) -> None:
         self.set_class(view is not None and view.profile.production, "-production")
         if self.is_mounted:
-            self._look()
+            self.look()
 
     def _strip(self) -> Content:
         now = self._now()
