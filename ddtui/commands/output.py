@@ -9,11 +9,15 @@ from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
 
+from ddtui.profile import Model
+
 
 def plain(value: Any) -> Any:
     """Any value of ddtui's (dataclasses, enums, bytes, paths) as JSON can hold it; NaN becomes null."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Model):
+        return value.model_dump(mode="json")
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, Mapping):

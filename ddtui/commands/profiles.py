@@ -73,7 +73,7 @@ async def _from_host(args: argparse.Namespace) -> int:
     try:
         note(f"Connecting to {args.host} …")
         await host.connect()
-        note("Looking for units that run SGLang …")
+        note("Looking for services that run SGLang …")
         findings = await discovery.find(host)
         for word in findings.notes:
             note(f"  {word}")
@@ -85,7 +85,8 @@ async def _from_host(args: argparse.Namespace) -> int:
         await host.close()
     path = profile.save_new(name, written.as_yaml(tested.profile))
     lines = [
-        f"unit     {found.unit} ({found.scope}, {found.active})",
+        f"service  {found.unit} ({found.by}, {found.active})",
+        *([f"file     {found.compose.file}"] if found.compose else []),
         f"model    {found.model or 'not named'}",
         f"speculative decoding  {found.algorithm or 'none'}",
         f"drafter  {found.drafter or 'none'}",
@@ -110,26 +111,25 @@ async def _from_host(args: argparse.Namespace) -> int:
 
 
 async def _choose(units: tuple[Found, ...], wanted: str | None) -> Found:
-    """The unit that was named, the only one, or the one that the operator says."""
+    """The service that was named, the only one, or the one that the operator says."""
     if wanted is not None:
-        name = wanted if wanted.endswith(".service") else f"{wanted}.service"
         for one in units:
-            if one.unit == name:
+            if one.unit in (wanted, f"{wanted}.service"):
                 return one
         there = ", ".join(one.unit for one in units) or "none"
-        raise InputError(f"no unit {name} that runs SGLang was found on the host; found: {there}")
+        raise InputError(f"no service {wanted} that runs SGLang was found on the host; found: {there}")
     if not units:
-        raise InputError(
-            "no unit that runs SGLang was found; name it with --unit, or see what the account may read"
-        )
+        from ddtui.tuning.discovery import NOTHING
+
+        raise InputError(NOTHING)
     if len(units) == 1:
         return units[0]
-    note("Several units run SGLang:")
+    note("Several services run SGLang:")
     for number, one in enumerate(units, 1):
-        note(f"  {number}  {one.unit}  {one.active}  {one.algorithm or 'no speculative decoding'}")
+        note(f"  {number}  {one.unit}  {one.by}  {one.active}  {one.algorithm or 'no speculative decoding'}")
     said = await ask.answer("Which one? [1] ") or "1"
     if not ask.somebody():
-        raise InputError("several units run SGLang: say which with --unit")
+        raise InputError("several services run SGLang: say which with --unit")
     if not said.isdigit() or not 1 <= int(said) <= len(units):
         raise InputError(f"{said!r} is none of them")
     return units[int(said) - 1]

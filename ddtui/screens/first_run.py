@@ -31,7 +31,7 @@ from ddtui.widgets.words_view import Words
 if TYPE_CHECKING:
     from ddtui.tuning.discovery import Found, Tested
 
-STEPS = ("connecting", "looking for units that run SGLang", "reading every layer")
+STEPS = ("connecting", "looking for services that run SGLang", "reading every layer")
 PRODUCTION = (("no", "no"), ("yes", "yes: PROD on every screen, a restart asks for the host's name"))
 
 
@@ -65,8 +65,8 @@ class FirstRun(Dialog[str]):
             box.border_title = Content("A profile for your host")
             yield Static(
                 Content(
-                    "ddtui looks on the host over SSH for units that run SGLang, and changes nothing there. "
-                    "Your ~/.ssh/config, agent and known_hosts are used."
+                    "ddtui looks on the host over SSH for systemd units and docker compose services that run "
+                    "SGLang, and changes nothing there. Your ~/.ssh/config, agent and known_hosts are used."
                 ),
                 classes="note",
             )
@@ -170,12 +170,11 @@ class FirstRun(Dialog[str]):
             self._show_fault(error)
             return
         self._units = findings.units
-        words = [f"{len(self._units)} found" if self._units else "nothing found", *findings.notes]
-        self.query_one("#state", Words).show(Content.styled("; ".join(words), "$muted"))
+        lines = [Content.styled(f"{len(self._units)} found" if self._units else "nothing found", "$muted")]
+        lines += [Content.assemble(("! ", "$warning"), note) for note in findings.notes]
+        self.query_one("#state", Words).show(Content("\n").join(lines))
         if not self._units:
-            self._show_fault(
-                "ddtui needs a systemd unit that runs SGLang; is this the right host and account?"
-            )
+            self._show_fault(discovery.NOTHING)
             return
         choices = self.query_one(Choices)
         choices.set_options(Option(unit_line(one)) for one in self._units)
@@ -267,11 +266,11 @@ def unit_line(found: Found) -> Content:
     drafts = found.algorithm or "no speculative decoding"
     return Content.assemble(
         (state, "$success" if found.running else "$muted"),
-        (cut(found.unit, 34).ljust(34), "bold"),
-        " ",
+        (cut(found.unit, 32).ljust(32), "bold"),
+        (f" {found.by:<8}", "$muted"),
         (cut(drafts, 12).ljust(12), "$primary"),
         (
-            cut(found.problem or f" port {found.port}  {found.model or ''}", 34),
+            cut(found.problem or f" port {found.port}  {found.model or ''}", 30),
             "$error" if found.problem else "$muted",
         ),
     )

@@ -1,9 +1,12 @@
-"""Finding what can be tuned on a host that no profile names yet: units that run SGLang, drafter and port.
+"""Finding what can be tuned on a host that no profile names yet: services that run SGLang, drafter and port.
+
+Units of systemd, quadlets among them, and services of docker compose. What a command or `docker run` started
+is told, for no list says how it is started again.
 
 Commands: `systemctl [--user] list-unit-files|list-units --type=service [--all] --plain --no-legend
 --no-pager`; `systemctl [--user] show UNIT… -p Id,Description,FragmentPath,ActiveState,SubState,ExecStart
---no-pager`; `ps -eo pid=,args= -ww`; `cat -- /proc/PID/cgroup`; then what `host.service` reads of each unit
-that may be one.
+--no-pager`; `ps -eo pid=,args= -ww`; those of `host.containers`; `cat -- /proc/PID/cgroup`; then what a
+supervisor reads of each service that may be one.
 """
 
 from __future__ import annotations
@@ -11,15 +14,17 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ddtui import profile as profiles
 from ddtui.engine.flags import other_names
+from ddtui.host import containers, supervisors
 from ddtui.host import service as services
 from ddtui.host.base import Command, Completed, Host, HostError
+from ddtui.host.containers import Listed
 from ddtui.host.unit import engines
-from ddtui.profile import Bench, Connection, Knob, Profile, Scope, Service
+from ddtui.profile import Bench, Compose, Connection, Knob, Profile, Scope, Service
 from ddtui.sanitize import sanitize
 from ddtui.tuning import said
 from ddtui.tuning import survey as surveys
@@ -27,7 +32,13 @@ from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Reading
 from ddtui.tuning.survey import Survey
 
-MOST = 16  # units that are read whole
+MOST = 16  # services that are read whole
+NOTHING = (
+    "no systemd unit (a quadlet is one) and no docker compose service that runs SGLang was found; is it the "
+    "right host and account? What a command starts (tmux, supervisord, Slurm) cannot be found: a profile "
+    "names its commands"
+)
+BY_COMMANDS = "a profile can name the commands that start and stop it (service.commands)"
 SHOWN = "Id,Description,FragmentPath,ActiveState,SubState,ExecStart"
 NAMES = re.compile(r"sglang|launch_server|dflash|ddtree|speculative", re.IGNORECASE)
 # which shipped profile has the knobs of an algorithm
@@ -45,9 +56,9 @@ PLAIN = Knob(
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One unit that runs SGLang. Text is sanitised."""
+    """One service that runs SGLang. Text is sanitised."""
 
-    unit: str
+    unit: str  # or the compose service
     scope: Scope
     about: str  # the unit's description
     active: str
@@ -58,6 +69,16 @@ class Found:
     port: int = 30000
     pid: int | None = None
     problem: str | None = None  # what could not be read of it
+    compose: Compose | None = None  # of docker compose, not of systemd
+
+    @property
+    def service(self) -> Service:
+        return Service(unit=self.unit, scope=self.scope, compose=self.compose)
+
+    @property
+    def by(self) -> str:
+        """What keeps it running: "systemd", "user" (a user's systemd), "compose"."""
+        return "compose" if self.compose else "user" if self.scope is Scope.USER else "systemd"
 
     @property
     def running(self) -> bool:
@@ -66,7 +87,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a host has: units, the best first, and what else is worth a word."""
+    """What a host has: services, the best first, and what else is worth a word."""
 
     units: tuple[Found, ...]
     notes: tuple[str, ...] = ()
@@ -93,21 +114,39 @@ class _Unit:
         return bool(NAMES.search(" ".join((self.name, *self.shown.values()))))
 
     @property
+    def found(self) -> Found:
+        """What is known of it before it is read."""
+        about, active = sanitize(self.shown.get("Description", "")), self.shown.get("ActiveState", "")
+        return Found(sanitize(self.name), self.scope, about, active, self.shown.get("SubState", ""))
+
+    @property
     def made_here(self) -> bool:
         """Whether somebody wrote it, rather than a package."""
         return self.shown.get("FragmentPath", "").startswith(("/etc/systemd/", "/root/", "/home/", "/run/"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A service that was read whole."""
+
+    found: Found
+    wraps: tuple[tuple[str, str], ...] = ()  # the compose services (file, service) that its unit starts
+    container: str = ""  # that its unit runs
+
+
 async def find(host: Host) -> Findings:
-    """Every unit of the host that runs SGLang; usually six round trips. Raises HostError."""
+    """Every service of the host that runs SGLang; usually six round trips. Raises HostError."""
     lists = [_list(scope, verb) for scope in Scope for verb in ("list-unit-files", "list-units")]
-    done = await host.batch([*lists, Command(("ps", "-eo", "pid=,args=", "-ww"), secret=True)])
+    processes = Command(("ps", "-eo", "pid=,args=", "-ww"), secret=True)
+    done = await host.batch([*lists, processes, *containers.LISTS])
+    made = await containers.of(host, done[5:])
     names = {scope: _names(done[2 * at : 2 * at + 2]) for at, scope in enumerate(Scope)}
-    if not done[0].ok and not done[1].ok:
+    if not (done[0].ok or done[1].ok or made.listed or made.problem):
         raise HostError(
-            f"systemd does not answer: {done[0].last_words}", "ddtui needs a service that systemd runs"
+            f"systemd does not answer, and there is no docker: {done[0].last_words}",
+            f"without them {BY_COMMANDS}",
         )
-    running = _engines(done[-1])
+    running = _engines(done[4])
     asked = [scope for scope in Scope if names[scope]]
     shows = [_show(scope, names[scope]) for scope in asked]
     cgroups = [Command(("cat", "--", f"/proc/{pid}/cgroup")) for pid in running]
@@ -118,13 +157,33 @@ async def find(host: Host) -> Findings:
         for shown in _blocks(answer.out)
         if "Id" in shown
     ]
-    owners = {pid: _owner(answer.out) for pid, answer in zip(running, answers[len(shows) :], strict=True)}
-    at_work = set(owners.values())
+    places = {pid: answer.out for pid, answer in zip(running, answers[len(shows) :], strict=True)}
+    at_work = {_owner(place) for place in places.values()}
+    contained = {containers.of_cgroup(place) for place in places.values()}
     likely = [unit for unit in units if unit.speaks or unit.name in at_work]
     likely += [unit for unit in units if unit not in likely and unit.made_here]
-    read = await asyncio.gather(*(_read(host, unit) for unit in likely[:MOST]))
-    found = sorted((one for one in read if one is not None), key=lambda one: (not one.running, one.unit))
-    return Findings(tuple(found), tuple(_notes(found, owners, likely)))
+    speaking = [one for one in made.listed if one.id in contained or NAMES.search(f"{one.name} {one.words}")]
+    composed = {_place(one): one for one in map(_composed, speaking) if one is not None}
+    candidates = [
+        *((unit.found, unit.speaks) for unit in likely),
+        *((one, True) for one in composed.values()),
+    ]
+    read = await asyncio.gather(*(_read(host, *one) for one in candidates[:MOST]))
+    wrapped = {place for one in read if one is not None for place in one.wraps}
+    found = [one.found for one in read if one is not None and _place(one.found) not in wrapped]
+    found.sort(key=lambda one: (not one.running, one.unit))
+    kept = wrapped | {_place(one.found) for one in read if one is not None}
+    names_kept = {one.container for one in read if one is not None}
+    loose = [
+        one
+        for one in speaking
+        if not (one.unit or one.name in names_kept or kept & {(file, one.service) for file in one.files})
+    ]
+    notes = [*_notes(places, {one.id: one for one in speaking}, {one.id: one for one in loose})]
+    notes += [made.problem] if made.problem else []
+    if len(candidates) > MOST:
+        notes.append(f"{len(candidates) - MOST} more services were not looked into")
+    return Findings(tuple(found), tuple(map(sanitize, notes)))
 
 
 def _list(scope: Scope, verb: str) -> Command:
@@ -172,28 +231,33 @@ def _owner(cgroup: str) -> str:
     return ""
 
 
-async def _read(host: Host, unit: _Unit) -> Found | None:
-    """The unit read whole; None: it does not run SGLang."""
-    about = sanitize(unit.shown.get("Description", ""))
-    found = Found(
-        sanitize(unit.name),
-        unit.scope,
-        about,
-        unit.shown.get("ActiveState", ""),
-        unit.shown.get("SubState", ""),
-    )
+def _composed(one: Listed) -> Found | None:
+    """The compose service of a container, as a profile can name it."""
     try:
-        service = Service(unit=unit.name, scope=unit.scope)
-        reading = await services.read_service(host, service)
+        made = Compose(file=one.files[0] if len(one.files) == 1 else "", service=one.service, sudo=one.sudo)
+    except ValueError:
+        return None
+    state = ("active", "running") if one.running else ("inactive", "exited")
+    return Found(sanitize(one.service), Scope.SYSTEM, f"{one.service} of {made.file}", *state, compose=made)
+
+
+def _place(found: Found) -> tuple[str, str] | None:
+    return (found.compose.file, found.compose.service) if found.compose else None
+
+
+async def _read(host: Host, found: Found, speaks: bool) -> _Read | None:
+    """The service read whole; None: it does not run SGLang. `speaks`: its own words name SGLang."""
+    try:
+        reading = await supervisors.of(found.service).reading(host)
     except (HostError, ValueError, TimeoutError) as error:
-        return replace(found, problem=sanitize(str(error))) if unit.speaks else None
+        return _Read(replace(found, problem=sanitize(str(error)))) if speaks else None
     shape, process = reading.unit, reading.process
     engine = (shape.engine if shape is not None else None) or (process.engine if process else None)
     if engine != "sglang":
         hidden = shape is None or shape.launch_argv is None
-        if unit.speaks and hidden and process is None and "sglang" in unit.name:
+        if speaks and hidden and process is None and ("sglang" in found.unit or found.compose):
             why = reading.problems.get("unit") or reading.problems.get("files") or "its command is not known"
-            return replace(found, problem=sanitize(why))
+            return _Read(replace(found, problem=sanitize(why)))
         return None
     flags = dict(said.flags_of(shape)) if shape is not None else {}
 
@@ -202,27 +266,46 @@ async def _read(host: Host, unit: _Unit) -> Found | None:
         return sanitize(said.as_text(value) or "") or None
 
     port = flag("--port")
-    return replace(
-        found,
-        model=flag("--model-path") or flag("--model"),
-        algorithm=flag("--speculative-algorithm"),
-        drafter=flag("--speculative-draft-model-path"),
-        port=int(port) if port and port.isdigit() else 30000,
-        pid=process.pid if process is not None else None,
+    made = shape.compose if shape is not None and shape.compose and not found.compose else {}
+    return _Read(
+        replace(
+            found,
+            model=flag("--model-path") or flag("--model"),
+            algorithm=flag("--speculative-algorithm"),
+            drafter=flag("--speculative-draft-model-path"),
+            port=int(port) if port and port.isdigit() else 30000,
+            pid=process.pid if process is not None else None,
+        ),
+        tuple((str(file), str(made["service"])) for file in made.get("files", ())),
+        str((shape.inside or {}).get("name") or "") if shape is not None else "",
     )
 
 
-def _notes(found: Sequence[Found], owners: dict[int, str], likely: Sequence[_Unit]) -> list[str]:
-    notes = [
-        f"process {pid} runs SGLang, and no service owns it: ddtui tunes what systemd runs"
-        for pid, owner in owners.items()
-        if not owner
-    ]
-    if not found and not notes:
-        notes.append("no unit here runs SGLang")
-    if len(likely) > MOST:
-        notes.append(f"{len(likely) - MOST} more units were not looked into")
-    return notes
+def _notes(
+    places: Mapping[int, str], listed: Mapping[str, Listed], loose: Mapping[str, Listed]
+) -> Iterator[str]:
+    """What runs SGLang and is no service that ddtui can name: by a command, `docker run`, in a pod."""
+    for pid, place in places.items():
+        container = containers.of_cgroup(place)
+        one = loose.get(container)
+        if "kubepods" in place:
+            what = "in a pod of Kubernetes"
+        elif one is not None and one.service:
+            files = ", ".join(one.files) or "a file that is not named"
+            yield (
+                f"process {pid} runs SGLang as {one.service} of docker compose, by {files}; "
+                "a profile names one compose file, by its whole path"
+            )
+            continue
+        elif one is not None:
+            what = f"in the container {one.name}, which no service made"
+        elif container in listed or _owner(place):
+            continue
+        elif container:
+            what = "in a container that this user may not see"
+        else:
+            what = "and no service owns it"
+        yield f"process {pid} runs SGLang {what}: {BY_COMMANDS}"
 
 
 # making a profile of it
@@ -242,7 +325,7 @@ def draft(name: str, connection: Connection, found: Found, *, production: bool =
         name=name,
         about=about,
         connection=connection,
-        service=Service(unit=found.unit, scope=found.scope),
+        service=found.service,
         knobs=knobs_of(found),
         bench=Bench(concurrency=(1, 8, 32), context=(512, 8192), at="host"),
         production=production,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 
-from ddtui.profile import Connection, Knob, Profile
+from ddtui.profile import Connection, Knob, Profile, Service
 
 
 def as_yaml(made: Profile) -> str:
@@ -23,8 +23,7 @@ def as_yaml(made: Profile) -> str:
         *_connection(connection),
         "",
         "service:",
-        f"  unit: {_text(service.unit)}",
-        _line(f"  scope: {service.scope.value}", "or user: systemctl --user"),
+        *_service(service),
         _line(f"  # port: {service.port or 30000}", "default: the unit's --port, else 30000"),
         _line("  # api_key_env: SGLANG_API_KEY", "a variable of YOUR environment with the server's API key"),
         _line(f"  start_timeout: {service.start_timeout:g}", "seconds until a start counts as failed"),
@@ -48,6 +47,20 @@ def as_yaml(made: Profile) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _service(service: Service) -> list[str]:
+    if service.compose is None:
+        scope = _line(f"  scope: {service.scope.value}", "or user: systemctl --user")
+        return [f"  unit: {_text(service.unit)}", scope]
+    made = service.compose
+    return [
+        _line(f"  unit: {_text(service.unit)}", "only a name"),
+        "  compose:",
+        f"    file: {_text(made.file)}",
+        f"    service: {_text(made.service)}",
+        _line(f"    sudo: {_switch(made.sudo)}", "true: docker through sudo"),
+    ]
+
+
 def _line(text: str, comment: str) -> str:
     return f"{text:<37} # {comment}"
 
@@ -66,6 +79,9 @@ def _connection(connection: Connection) -> list[str]:
             lines.append(f"  {key}: {value if isinstance(value, int) else _text(str(value))}")
         elif key in ("user", "port"):
             lines.append(_line(f"  # {key}:", f"default: {usual}"))
+    for key in ("connect_timeout", "keepalive"):
+        if (seconds := getattr(connection, key)) != Connection.model_fields[key].default:
+            lines.append(f"  {key}: {seconds:g}")
     return lines
 
 
