@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -34,13 +35,21 @@ class BurstList(Pane):
 
     DEFAULT_CSS = """
     BurstList Choices { height: 1fr; }
+    BurstList #no-bursts { height: auto; }
     """
 
     def __init__(self) -> None:
         super().__init__("Bursts", id="burst-list")
 
     def compose(self) -> ComposeResult:
+        yield Words(id="no-bursts")
         yield Choices()
+
+    def show(self, bursts: Sequence[Burst]) -> None:
+        """The list; where it is empty, why, and what fills it."""
+        self.query_one(Choices).set_options(Option(summary(burst)) for burst in bursts)
+        words = "" if bursts else "none of this service yet: x measures the step in force"
+        self.query_one("#no-bursts", Words).show(Content.styled(words, "$muted"))
 
 
 class PointTable(Pane):
@@ -65,7 +74,7 @@ class PointTable(Pane):
     def _draw(self) -> None:
         burst, lines = self._burst, self.query_one("#point-lines", Words)
         if burst is None:
-            lines.show(Content.styled("no burst yet: x measures this step", "$muted"))
+            lines.show(Content.styled("a burst's points, cell by cell", "$muted"))
             return
         self.set_title(f"Burst {burst.id}")
         self.set_state("simulated" if burst.simulated else "")
@@ -92,7 +101,7 @@ class BurstsScreen(ConsoleScreen):
         super().__init__(desk)
         self.list = BurstList()
         self.points = PointTable()
-        self._bursts: tuple[Burst, ...] = ()
+        self._bursts: tuple[Burst, ...] | None = None
 
     def body(self) -> ComposeResult:
         yield PaneRow(self.list, self.points, id="burst-row")
@@ -106,13 +115,13 @@ class BurstsScreen(ConsoleScreen):
 
     def show_view(self, view: View) -> None:
         if view.bursts != self._bursts:
-            before = self._bursts
+            before = self._bursts or ()
             self._bursts = view.bursts
             chosen = self.options.highlighted
             at_top = chosen in (None, 0) or not before
             if not at_top and chosen is not None and before[0].id != view.bursts[0].id:
                 chosen += 1
-            self.options.set_options(Option(summary(burst)) for burst in view.bursts)
+            self.list.show(view.bursts)
             if view.bursts:
                 self.options.highlighted = 0 if at_top else min(chosen or 0, len(view.bursts) - 1)
             self._draw_points()
@@ -125,8 +134,8 @@ class BurstsScreen(ConsoleScreen):
 
     def _draw_points(self) -> None:
         index = self.options.highlighted
-        known = index is not None and index < len(self._bursts)
-        self.points.show(self._bursts[index] if known and index is not None else None)
+        bursts = self._bursts or ()
+        self.points.show(bursts[index] if index is not None and index < len(bursts) else None)
 
 
 def summary(burst: Burst) -> Content:

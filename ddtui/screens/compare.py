@@ -124,7 +124,10 @@ class HeatPane(Pane):
     def _draw(self) -> None:
         cell = self._cell
         width = max(20, self.content_size.width - 1)
-        words = compare_words.whole(cell, width) if cell is not None else Content("")
+        nothing = Content.styled(
+            "nothing to compare yet: a shade for each cell that both steps measured", "$muted"
+        )
+        words = compare_words.whole(cell, width) if cell is not None else nothing
         self.query_one("#cell-whole", Words).show(words)
 
 

@@ -178,7 +178,7 @@ def ages(layers: tuple[LayerView, ...], now: float) -> Content:
     groups: dict[str, list[str]] = {}
     for age, name in known:
         groups.setdefault(_ago(max(0.0, age)), []).append(name)
-    parts = [Content(f"{', '.join(names)} {ago}") for ago, names in groups.items()]
+    parts = [Content(f"read {ago}: {', '.join(names)}") for ago, names in groups.items()]
     parts += [
         Content.styled(f"✗ {one.name}: {one.problem}", "$warning")
         for one in layers
@@ -223,9 +223,11 @@ def _steps(verdict: Verdict, width: int) -> list[Content]:
     lines = []
     for at, step in enumerate(verdict.next):
         key = "↵" if at == 0 else "n" if step is other else "o" if step.action in OPENING else ""
-        label = Content.styled(cut(step.label, width - 4), "underline")
-        line = Content.assemble((f"{key or ' '} ", "$footer-key-foreground"), label)
-        lines.append(Content("  ") + line.stylize(Style.from_meta({"step": at})))
+        words = textwrap.wrap(step.label, max(10, width - 4), break_on_hyphens=False) or [""]
+        for place, part in enumerate(words):
+            head = (f"{key or ' '} " if place == 0 else "  ", "$footer-key-foreground")
+            line = Content.assemble(head, (part, "underline"))
+            lines.append(Content("  ") + line.stylize(Style.from_meta({"step": at})))
     return lines
 
 

@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.content import Content
 
 from ddtui.view import DrafterView, Fact
-from ddtui.widgets.cells import cut, cut_left
+from ddtui.widgets.cells import cut_left, label
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words
 from ddtui.words import time_of_day
@@ -49,15 +49,15 @@ def facts(drafter: DrafterView, width: int) -> Content:
         lines.append(Content.assemble(("✗ ", "$error"), drafter.problem))
     elif not drafter.facts:
         lines.append(Content.styled("not read yet", "$muted"))
-    label = min(max((len(fact.label) for fact in drafter.facts), default=0), max(8, width - 14))
-    lines += [_fact(fact, label).truncate(width, ellipsis=True) for fact in drafter.facts]
+    column = min(max((len(fact.label) for fact in drafter.facts), default=0), max(8, width - 14))
+    lines += [_fact(fact, column, width) for fact in drafter.facts]
     return Content("\n").join(lines)
 
 
-def _fact(fact: Fact, label: int) -> Content:
+def _fact(fact: Fact, column: int, width: int) -> Content:
     value = fact.value if fact.value is not None else "unknown"
     colour = "$warning" if fact.warn else ("$muted" if fact.value is None else "$foreground")
     note = f"  {fact.note}" if fact.note else ""
-    return Content.assemble(
-        (cut(fact.label, label).ljust(label), "$muted"), "  ", (value, colour), (note, "$muted")
-    )
+    name = label(fact.label, column, width - 2 - len(value))
+    whole = Content.assemble((name, "$muted"), "  ", (value, colour), (note, "$muted"))
+    return whole if whole.cell_length <= width else whole.truncate(width, ellipsis=True)

@@ -10,7 +10,7 @@ from textual.widgets.option_list import Option
 from ddtui.messages import KnobEdit
 from ddtui.profile import Knob
 from ddtui.view import FlagRow, View
-from ddtui.widgets.cells import cut
+from ddtui.widgets.cells import cut, cut_value, label
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane import Pane
@@ -111,11 +111,13 @@ def flag_line(row: FlagRow, name: int, width: int) -> Content:
     """One flag, its name in `name` cells: the value in the unit, and in the process where that differs."""
     differ = row.in_unit != row.running and row.running is not None
     running = f"  running: {_value(row.running)}" if differ or row.in_unit is None else ""
-    room = max(8, width - name - 2 - len(running))
+    value = _value(row.in_unit)
+    shown = label(row.flag.removeprefix("--"), name, width - 2 - len(running) - len(value))
+    room = max(8, width - len(shown) - 2 - len(running))
     return Content.assemble(
-        (cut(row.flag.removeprefix("--"), name).ljust(name), "$muted"),
+        (shown, "$muted"),
         "  ",
-        (cut(_value(row.in_unit), room), "$foreground" if row.in_unit is not None else "$muted"),
+        (cut_value(value, room), "$foreground" if row.in_unit is not None else "$muted"),
         (running, "$warning"),
     ).truncate(width, ellipsis=True)
 

@@ -12,11 +12,12 @@ from ddtui.past import BurstSheet, ChangeSheet, Sheet, StepSheet, SweepSheet
 from ddtui.report import collect
 from ddtui.store import outputs
 from ddtui.store.model import Note
-from ddtui.widgets.cells import cut
+from ddtui.widgets.cells import cut, cut_value
 from ddtui.widgets.point_words import point_lines, point_table
 from ddtui.widgets.row_words import flat, when
 from ddtui.words import plural
 
+LABEL = 7  # cells: drafter
 TRIAL_LOOK = {
     TrialState.MEASURED: ("✓", "$success"),
     TrialState.FAILED: ("✗", "$error"),
@@ -58,7 +59,8 @@ def _step(sheet: StepSheet, width: int) -> Iterator[Content]:
     knobs = ", ".join(f"{name} {'off' if v is None else v or 'on'}" for name, v in setting.knobs.items())
     yield Content.assemble((knobs, "bold"), ("   SIMULATED" if step.simulated else "", "bold $accent"))
     yield from _notes(sheet.notes)
-    yield _fact("host", f"{step.host}, {step.unit}, first {when(step.at)}", width)
+    yield _fact("host", f"{step.host}, {step.unit}", width)
+    yield _fact("first", when(step.at), width)
     for label, text in (
         ("SGLang", setting.engine), ("model", setting.target), ("drafter", setting.drafter),
         ("GPU", setting.gpu),
@@ -71,8 +73,8 @@ def _step(sheet: StepSheet, width: int) -> Iterator[Content]:
     for verdict in step.verdicts:
         status = str(verdict.get("status"))
         style = "$success" if status == "in force" else "$warning"
-        head = cut(f"{verdict.get('title')}: ", width - len(status))
-        yield Content.assemble((head, "$muted"), (status, style))
+        head = cut(f"{verdict.get('title')}:", width - len(status) - 1)
+        yield Content.assemble((f"{head} ", "$muted"), (status, style))
     if sheet.points:
         yield Content("")
         yield Content.styled("newest of every cell", "$muted")
@@ -179,4 +181,5 @@ def _notes(notes: Sequence[Note]) -> Iterator[Content]:
 
 
 def _fact(label: str, text: str, width: int, style: str = "") -> Content:
-    return Content.assemble((f"{label}  ", "$muted"), (cut(text, max(4, width - len(label) - 2)), style))
+    room = max(4, width - max(LABEL, len(label)) - 2)
+    return Content.assemble((f"{label:<{LABEL}}  ", "$muted"), (cut_value(text, room), style))

@@ -34,7 +34,7 @@ def test_the_strip_fits_its_width(width: int) -> None:
 
 
 def test_what_the_server_does_not_say_is_a_dash() -> None:
-    assert strip([Decode(0.0, None, None, None, None)], 30).plain.startswith("tok/s –   accept –   run –")
+    assert strip([Decode(0.0, None, None, None, None)], 40).plain.startswith("tok/s –   accept –   run –")
 
 
 def test_what_was_so_a_while_ago_says_when() -> None:
@@ -48,3 +48,11 @@ def test_a_decode_line_tells_of_now_for_ten_seconds() -> None:
     store.append([JournalLine(50.0, "Decode batch", decode=DECODES[0])], now=100.0)
     assert store.decoding(110.0) is DECODES[0]
     assert store.decoding(110.1) is None
+
+
+def test_what_does_not_fit_moves_closer_and_then_is_left_out_whole() -> None:
+    newest = [Decode(0.0, 1234.0, 4.55, 12, 3)]
+    assert strip(newest, 44).plain == "tok/s 1,234   accept 4.55   run 12   queue 3"
+    assert strip(newest, 42).plain == "tok/s 1,234  accept 4.55  run 12  queue 3"
+    assert strip(newest, 38).plain == "tok/s 1,234  accept 4.55  run 12"
+    assert strip(newest, 31).plain == "tok/s 1,234  accept 4.55"

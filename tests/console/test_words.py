@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from ddtui.widgets.cells import cut, cut_left
+from ddtui.widgets.cells import cut, cut_left, cut_value, label
 from ddtui.words import clock, duration, number, parse_count, tokens
 
 TEXT = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")), max_size=60)
@@ -55,3 +55,28 @@ def test_a_cut_text_fits_and_says_that_it_was_cut(text: str, width: int) -> None
     for shown in (cut(text, width), cut_left(text, width)):
         assert cell_len(shown) <= max(0, width)
         assert shown == text or "…" in shown or width <= 0
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "room", "shown"),
+    [
+        ("dtype", 8, 2, "dtype   "),
+        ("use_sliding_window", 11, 20, "use_sliding_window"),  # its value is short
+        ("target layers", 11, 4, "target lay…"),
+        ("speculative-draft-model-path", 24, 4, "speculative-…-model-path"),  # a long one keeps both ends
+        ("speculative-ddtree-budget", 24, 40, "speculative-ddtree-budget"),
+    ],
+)
+def test_a_label_is_cut_only_where_its_value_takes_the_room(
+    name: str, column: int, room: int, shown: str
+) -> None:
+    assert label(name, column, room) == shown
+
+
+@given(TEXT, st.integers(1, 40), st.integers(-5, 60))
+def test_a_label_fills_its_column_and_no_more_than_its_room(text: str, column: int, room: int) -> None:
+    assert column <= cell_len(label(text, column, room)) <= max(column, room)
+
+
+def test_of_a_path_the_end_is_kept() -> None:
+    assert cut_value("/opt/models/Kimi", 10) == "…dels/Kimi" and cut_value("deepseek-v3", 6) == "deeps…"
