@@ -178,7 +178,8 @@ def ages(layers: tuple[LayerView, ...], now: float) -> Content:
     groups: dict[str, list[str]] = {}
     for age, name in known:
         groups.setdefault(_ago(max(0.0, age)), []).append(name)
-    parts = [Content(f"read {ago}: {', '.join(names)}") for ago, names in groups.items()]
+    parts = [Content(f"{', '.join(names)} {ago}") for ago, names in groups.items()]
+    parts[:1] = [Content(f"read: {parts[0]}")] if parts else []
     parts += [
         Content.styled(f"✗ {one.name}: {one.problem}", "$warning")
         for one in layers
