@@ -151,7 +151,7 @@ ACTIONS: tuple[Action, ...] = (
         "slash",
         "filter",
         "Filter the journal: text, /regex/, !not, >=warning.",
-        footer=50,
+        footer=29,
         shown="/",
     ),
     # knob table

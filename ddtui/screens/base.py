@@ -10,6 +10,7 @@ from textual.app import App, ComposeResult
 from textual.binding import BindingsMap
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
+from textual.widgets import Input
 
 from ddtui.actions.action import Action, Where
 from ddtui.actions.knobs import knob_actions
@@ -205,6 +206,12 @@ class ConsoleScreen(Screen[None]):
             key = next((one for one in action.key_names if one in answering), answering[0])
             written = action.shown if key == action.key_names[0] and action.shown else written_key(key)
             found.append((action, written, self.why_not(action)))
+        if isinstance(self.focused, Input):  # what ends the typing; a click on it does nothing
+            for active in self.active_bindings.values():
+                binding = active.binding
+                if active.node is self.focused and binding.show:
+                    ends = Action("", "", binding.key, binding.description, "", footer=1)
+                    found.append((ends, written_key(binding.key), None))
         return found
 
     def on_action_chosen(self, event: ActionChosen) -> None:

@@ -85,8 +85,18 @@ def _mark(x: float, estimate: Estimate | None, point: Point) -> Mark | None:
     return Mark(x, estimate.value, estimate.low, estimate.high, estimate.n, point.final, point.preview)
 
 
-def _name(letter: str, burst: Burst) -> str:
-    return f"{letter} = step {burst.step}" if burst.step is not None else f"{letter} = no step"
+def _named(before: Burst | None, newest: Burst | None) -> list[tuple[str, Burst]]:
+    """The bursts that there are, as A and B where there are both."""
+    both = before is not None and newest is not None
+    return [
+        (
+            (f"{letter} = " if both else "")
+            + (f"step {burst.step}" if burst.step is not None else "no step"),
+            burst,
+        )
+        for letter, burst in (("A", before), ("B", newest))
+        if burst is not None
+    ]
 
 
 def contexts(bursts: Iterable[Burst | None]) -> list[int]:
@@ -101,30 +111,26 @@ def concurrencies(bursts: Iterable[Burst | None]) -> list[int]:
 def rate_by_concurrency(before: Burst | None, newest: Burst | None, context: int | None) -> ChartData:
     """tok/s over concurrency at one context length, the step before overlaid with the newest."""
     series: list[Series] = []
-    for letter, burst in (("A", before), ("B", newest)):
-        if burst is None:
-            continue
+    for name, burst in _named(before, newest):
         marks = (
             _mark(point.cell.concurrency, point.output_rate, point)
             for point in burst.points
             if point.cell.context == context
         )
-        series.append(Series(_name(letter, burst), clean(mark for mark in marks if mark is not None)))
+        series.append(Series(name, clean(mark for mark in marks if mark is not None)))
     return ChartData("tok/s by concurrency", "concurrency", "tok/s", tuple(series))
 
 
 def accept_by_context(before: Burst | None, newest: Burst | None, concurrency: int | None) -> ChartData:
     """Accept length over context at one concurrency, the step before overlaid with the newest."""
     series: list[Series] = []
-    for letter, burst in (("A", before), ("B", newest)):
-        if burst is None:
-            continue
+    for name, burst in _named(before, newest):
         marks = (
             _mark(point.cell.context, point.accept_length, point)
             for point in burst.points
             if point.cell.concurrency == concurrency
         )
-        series.append(Series(_name(letter, burst), clean(mark for mark in marks if mark is not None)))
+        series.append(Series(name, clean(mark for mark in marks if mark is not None)))
     return ChartData("accept length by context", "context", "tokens/step", tuple(series), x_tokens=True)
 
 
@@ -134,7 +140,8 @@ def read_out(data: ChartData, x: float) -> str:
     parts: list[str] = []
     for series in data.series:
         for mark in [mark for mark in series.marks if mark.x == x][:2]:
-            text = f"{mark.label or series.name.split(' ')[0]} {number(mark.y)}"
+            name = series.name.partition(" = ")[0]
+            text = f"{mark.label or name + ':' * (' ' in name)} {number(mark.y)}"
             if mark.low is not None and mark.high is not None:
                 text += f" [{number(mark.low)}–{number(mark.high)}]"
             if mark.n is not None:

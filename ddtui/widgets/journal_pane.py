@@ -41,7 +41,8 @@ class FilterInput(Input):
     """The filter as it is typed; escape gives up, enter goes to the lines."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "clear filter", show=True),
+        Binding("enter", "submit", "keep it", show=True),
+        Binding("escape", "leave", "clear it", show=True),
         Binding("up", "earlier(-1)", "filter before", show=False),
         Binding("down", "earlier(1)", "filter after", show=False),
     ]
@@ -65,7 +66,10 @@ class FilterInput(Input):
 class Question(Input):
     """A line of text that the pane asks for; escape gives up."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "give up", show=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", "do it", show=True),
+        Binding("escape", "leave", "give up", show=True),
+    ]
 
     class Left(Message):
         pass

@@ -46,7 +46,7 @@ class KeyBar(Widget):
 
     def on_click(self, event: events.Click) -> None:
         for start, end, action in self._spans:
-            if start <= event.x - 1 < end:
+            if action and start <= event.x - 1 < end:
                 self.post_message(ActionChosen(action))
 
 
