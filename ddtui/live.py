@@ -219,7 +219,7 @@ class LiveSession:
     async def burst(self, spec: BurstSpec) -> AsyncIterator[Burst]:
         target = await aim(self.ctx, await self._survey())
         step = self._watch.state.step if self._watch is not None else None
-        async with aclosing(bursts.run(spec, target, step=step, on_end=self._keep)) as snapshots:
+        async with aclosing(bursts.run(spec, target, step=step, on_keep=self._keep)) as snapshots:
             async for snapshot in snapshots:
                 yield snapshot
 

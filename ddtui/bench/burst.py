@@ -41,20 +41,21 @@ async def run(
     step: int | None = None,
     keep: Path | None = None,
     cancel: asyncio.Event | None = None,
-    on_end: Callable[[Burst], None] | None = None,
+    on_keep: Callable[[Burst], None] | None = None,
 ) -> AsyncGenerator[Burst]:
     """Measure; yields a snapshot at every change, the last one DONE, CANCELLED or FAILED.
 
     `burst_id`: None: a new one. `keep`: folder for `<burst_id>.jsonl`; None: `data_dir()/bursts`. Setting
     `cancel`, or closing the iterator, cancels: running requests are aborted by rid, and what was measured
-    is on disk; with `cancel` the last snapshot holds it as well. Raises BenchError for a spec that must
-    not be sent at all (more requests at once than the target allows, no cells).
+    is on disk; with `cancel` the last snapshot holds it as well. `on_keep` gets the burst at its beginning,
+    after each cell and at its end: as it is to be kept should ddtui be killed before the next time.
+    Raises BenchError for a spec that must not be sent at all (more requests at once than the target allows,
+    no cells).
     """
     _check(spec, target)
     started = time.time()
-    made = _Running(
-        spec, target, burst_id or new_id(), step, keep or locations.data_dir() / "bursts", started
-    )
+    folder = keep or locations.data_dir() / "bursts"
+    made = _Running(spec, target, burst_id or new_id(), step, folder, started, on_keep)
     work = asyncio.create_task(made.work())
     stop = asyncio.create_task(cancel.wait()) if cancel is not None else None
     try:
@@ -79,8 +80,8 @@ async def run(
         if not work.done():
             work.cancel()
             await asyncio.wait({work})
-        if on_end is not None:
-            on_end(made.burst)
+        if on_keep is not None:
+            on_keep(made.burst)
 
 
 def _check(spec: BurstSpec, target: Target) -> None:
@@ -104,9 +105,17 @@ class _Running:
     """A burst while it runs."""
 
     def __init__(
-        self, spec: BurstSpec, target: Target, burst_id: str, step: int | None, folder: Path, started: float
+        self,
+        spec: BurstSpec,
+        target: Target,
+        burst_id: str,
+        step: int | None,
+        folder: Path,
+        started: float,
+        on_keep: Callable[[Burst], None] | None,
     ) -> None:
         self.changed = asyncio.Event()
+        self._on_keep = on_keep
         self._spec = spec
         self._target = target
         self._folder = folder
@@ -133,6 +142,10 @@ class _Running:
         if text and text not in self.burst.warnings:
             self._publish(warnings=(*self.burst.warnings, text))
 
+    def _keep(self) -> None:
+        if self._on_keep is not None:
+            self._on_keep(kept.unfinished(self.burst))
+
     async def work(self) -> None:
         """All cells. Ends with a final state; never raises but for a fault of ddtui's own."""
         api = Api(self._target.endpoint, self._target.api_key)
@@ -140,6 +153,7 @@ class _Running:
             self._folder.mkdir(parents=True, exist_ok=True)
             with open(self.burst.raw, "a", encoding="utf-8") as raw:  # noqa: ASYNC230 (small appends)
                 _append(raw, {"kind": "burst", **kept.to_plain(self.burst)})
+                self._keep()
                 await self._all_cells(api, raw)
                 _append(raw, {"kind": "done", **kept.to_plain(self.burst)})
         except asyncio.CancelledError:
@@ -174,6 +188,7 @@ class _Running:
                 raw, {"kind": "point", **kept.to_plain(replace(self.burst, points=(point,)))["points"][0]}
             )
             self._publish(points=(*self._final_points(), point))
+            self._keep()
         self._publish(state=BurstState.DONE, text="", cell=None, fraction=1.0, eta_seconds=None)
 
     def _final_points(self) -> tuple[Point, ...]:

@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from ddtui.bench.model import Burst, Estimate, Point
+from ddtui.bench.model import Burst, BurstState, Estimate, Point
 
 
 def to_plain(burst: Burst) -> dict[str, Any]:
     """The burst as JSON can hold it."""
     plain: dict[str, Any] = _plain(burst)
     return plain
+
+
+def unfinished(burst: Burst) -> Burst:
+    """What is true of a burst that runs should ddtui be killed now: the cells that are over, and its end."""
+    return replace(
+        burst,
+        state=BurstState.CANCELLED,
+        text="ddtui ended before it was done",
+        cell=None,
+        eta_seconds=None,
+        points=tuple(point for point in burst.points if point.final),
+    )
 
 
 def from_plain(kept: Mapping[str, Any]) -> Burst:

@@ -186,7 +186,7 @@ async def _measure(
     bar, shown = _Bar(), 0
     last: Burst | None = None
     try:
-        async with aclosing(bursts.run(spec, target, step=step, cancel=cancel, on_end=keep)) as snapshots:
+        async with aclosing(bursts.run(spec, target, step=step, cancel=cancel, on_keep=keep)) as snapshots:
             async for last in snapshots:
                 final = [point for point in last.points if point.final]
                 for point in final[shown:]:

@@ -245,7 +245,7 @@ class HostRig:
                     self._history.save_burst(
                         self.ctx.host.name,
                         self.ctx.unit,
-                        kept.to_plain(replace(burst, points=final)),
+                        kept.to_plain(replace(burst, points=final) if done else kept.unfinished(burst)),
                         note=f"{trial.stage}, trial {trial.number}",
                     )
                 yield burst

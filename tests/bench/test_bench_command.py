@@ -71,6 +71,38 @@ async def test_ctrl_c_keeps_what_was_measured() -> None:
     history.close()
 
 
+async def test_a_kill_loses_nothing_that_had_ended(tmp_path: Path) -> None:
+    """SIGKILL in the second cell: the first is in the history, every answer of the second is on disk, and no
+    process goes on asking the server.
+    """
+    async with serving(LittleServer(step=0.01, tokens=1)) as server:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "ddtui", "bench", "--url", f"127.0.0.1:{server.port}", *WORDS),
+            *("--context", "64,128"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(60):
+            assert json.loads(await process.stdout.readline())["schema"] == "ddtui/bench-point/1"
+            first = len(server.requests)
+            while len(server.requests) < first + 6 or server.running < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            process.kill()
+            await process.wait()
+            answered = len(server.requests) - first - server.running
+            while server.running or not server.aborted:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+    history = History.open()
+    (kept,) = history.bursts()
+    history.close()
+    assert (kept.state, kept.burst["text"]) == ("cancelled", "ddtui ended before it was done")
+    assert [point["cell"]["context"] for point in kept.burst["points"]] == [64]
+    told = [json.loads(line) for line in Path(kept.raw).read_text().splitlines()]  # noqa: ASYNC240
+    second = [one for one in told if one["kind"] == "record" and one["cell"][1] == 128]
+    assert answered - 2 <= len(second) and all(one["outcome"] == "ok" for one in second)
+
+
 async def test_a_server_that_is_not_there_is_exit_code_3(unused_tcp_port: int) -> None:
     code, out, errors = await bench("--url", f"127.0.0.1:{unused_tcp_port}", *WORDS)
     assert code == 3 and "nothing listens there" in errors and "Traceback" not in errors
