@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from textual._compositor import Compositor
+from textual._compositor import ChopsUpdate, Compositor
 from textual.geometry import Region
 from textual.strip import Strip
 
@@ -16,14 +16,23 @@ from textual.strip import Strip
 class NearCompositor(Compositor):
     """Draws the widgets that the update touches."""
 
+    _touched: tuple[Region, ...] = ()
+
+    def render_partial_update(self) -> ChopsUpdate | None:
+        self._touched = tuple(self._dirty_regions)
+        try:
+            return super().render_partial_update()
+        finally:
+            self._touched = ()
+
     def _get_renders(self, crop: Region | None = None) -> Iterable[tuple[Region, Region, list[Strip]]]:
-        if not crop:
+        if not self._touched:
             return super()._get_renders(crop)
         every = self.visible_widgets
         self._visible_widgets = {
             widget: (region, clip)
             for widget, (region, clip) in every.items()
-            if crop.overlaps(region.intersection(clip))
+            if any(map(region.intersection(clip).overlaps, self._touched))
         }
         try:
             return list(super()._get_renders(crop))

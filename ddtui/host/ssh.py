@@ -266,7 +266,8 @@ class SshHost(CommandHost):
                 asked.cancel()
             self._trips.append((time.monotonic() - began) * 1000)
             if self._link.state is LinkState.CONNECTED:
-                self._publish(replace(self._link, rtt_ms=statistics.median(self._trips), message=""))
+                rtt = _steady(self._link.rtt_ms, statistics.median(self._trips))
+                self._publish(replace(self._link, rtt_ms=rtt, message=""))
             await asyncio.sleep(MEASURE_EVERY)
 
     # -- channels -----------------------------------------------------------------------------------------
@@ -343,6 +344,11 @@ class SshHost(CommandHost):
 async def _round_trip(connection: asyncssh.SSHClientConnection) -> None:
     # asyncssh's own keepalive; it has no public name for one
     await connection._make_global_request(b"keepalive@openssh.com")
+
+
+def _steady(before: float | None, now: float) -> float:
+    """A round-trip time (ms) that differs by what nobody would notice is no news."""
+    return before if before is not None and abs(now - before) < max(0.5, before / 20) else now
 
 
 def _came_out(done: asyncio.Future[T]) -> bool:

@@ -90,7 +90,7 @@ async def test_a_refused_connection_is_explained_and_can_be_tried_again(error: E
     session.connect_error = error
     async with console(session, wait=False) as desk:
         await desk.until(lambda: str(error) in desk.text())
-        assert error.hint in desk.text()  # type: ignore[attr-defined]
+        await desk.until(lambda: error.hint in desk.text())  # type: ignore[attr-defined]
         session.connect_error = None
         await desk.press("r")
         await desk.back_at(TuneScreen)
