@@ -1,6 +1,6 @@
-"""What the console costs while nobody touches it: CPU of its process, on the tune and on the logs screen.
+"""What the console costs while nobody touches it: CPU of its process, on every screen.
 
-    .venv/bin/python benchmarks/idle.py [SECONDS]        # of each screen; 60 if not given
+    .venv/bin/python benchmarks/idle.py [SECONDS] [SCREEN…]        # of each screen; 60 if not given
 
 The console runs in a pty of 160x45 on a demo host, through a real SSH link. Somebody asks the server a thing
 now and again, which is a line in its journal each, so that with the demo's own traffic one comes a second.
@@ -15,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -32,6 +33,9 @@ from ddtui.profile import Profile  # noqa: E402
 PORT = 30000  # of the demo host's server
 ASKING = 1.5  # seconds from one asking to the next
 SETTLE = 20.0  # seconds after the first survey: what is loaded late and read once is over
+SCREENS = {
+    "tune": "1", "logs": "2", "bursts": "3", "compare": "4", "sweep": "5", "history": "6", "hosts": "H", "layers": "L"
+}  # fmt: skip
 
 
 def spent(pid: int) -> float:
@@ -62,7 +66,7 @@ def pump(terminal: Terminal, until: float) -> None:
         terminal.pump(left)
 
 
-def main(seconds: float) -> None:
+def main(seconds: float, screens: Sequence[str]) -> None:
     with launch.start() as demo, tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "demo.yaml"
         profile.write_text(demo.profile.model_dump_json(exclude_defaults=True))
@@ -70,9 +74,9 @@ def main(seconds: float) -> None:
         with Terminal([sys.executable, "-m", "ddtui", str(profile)], 160, 45, homes) as terminal:
             terminal.wait_for("Decode batch")
             pid = terminal.process.pid
-            for screen, key in (("tune", "1"), ("logs", "2")):
-                terminal.press(key)
-                asyncio.run(pass_time(terminal, demo.profile, SETTLE))
+            for place, screen in enumerate(screens):
+                terminal.press(SCREENS[screen])
+                asyncio.run(pass_time(terminal, demo.profile, SETTLE if place == 0 else SETTLE / 4))
                 began, before = time.time(), spent(pid)
                 painted, lines = asyncio.run(pass_time(terminal, demo.profile, seconds))
                 share = (spent(pid) - before) / (time.time() - began)
@@ -80,9 +84,12 @@ def main(seconds: float) -> None:
                     f"{screen}: {100 * share:.2f} % of a core, {lines / seconds:.1f} lines a second, "
                     f"{painted / seconds / 1000:.1f} kB painted a second"
                 )
+                if screen in ("hosts", "layers"):
+                    terminal.press("escape")
             terminal.press("q")
             terminal.wait_end()
 
 
 if __name__ == "__main__":
-    main(float(sys.argv[1]) if len(sys.argv) > 1 else 60.0)
+    seconds, screens = sys.argv[1:2] or ["60"], sys.argv[2:] or list(SCREENS)
+    main(float(seconds[0]), screens)
