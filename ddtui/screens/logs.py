@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 
 from ddtui.actions.action import Action, Where
 from ddtui.actions.table import at
@@ -20,7 +20,7 @@ class LogsScreen(ConsoleScreen):
 
     PLACE: ClassVar[Where] = Where.JOURNAL
     BINDINGS: ClassVar[list[BindingType]] = [
-        ("slash", "filter", "filter"),
+        Binding("slash", "filter", "filter", id="filter", key_display="/"),
         ("escape", "app.switch_mode('tune')", "back"),
     ]
 
