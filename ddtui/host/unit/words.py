@@ -5,7 +5,8 @@ After `extract_first_word()` and `cunescape_one()` in systemd's src/basic (v252 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 from ddtui.host.unit.text import Text, Word
 
@@ -63,46 +64,14 @@ def first_word(
         at += 1
     if at >= len(value):
         return None, at
-    start, quote = at, ""
-    pieces: list[Text] = []
-    while at < len(value):
-        c = value[at]
-        layer = {"": "sd:bare", "'": "sd:single", '"': "sd:double"}[quote]
-        if c == "\\":
-            if at + 1 >= len(value):
-                if not relaxed or quote:
-                    raise WordError("a lone backslash at the end", at)
-                pieces.append(text[at].within(layer))
-                at += 1
-                continue
-            made, length = unescape(value, at + 1)
-            if made is None:
-                if not relaxed:
-                    raise WordError(f"unknown escape sequence {value[at : at + 2]}", at)
-                pieces.append(text[at : at + 2].within(layer))
-                at += 2
-                continue
-            pieces.append(text[at : at + 1 + length].becomes(made).within(layer))
-            at += 1 + length
-        elif c == quote:
-            quote = ""
-            at += 1
-        elif not quote and c in "'\"":
-            quote = c
-            at += 1
-        elif not quote and c in BLANKS:
-            break
-        else:
-            pieces.append(text[at].within(layer))
-            at += 1
+    start = at
+    pieces, at, quote = _to_blank(text, at, "sd", partial(_escaped, relaxed=relaxed))
     if quote:
         raise WordError(f"a quote {quote} that is never closed", start)
     end = at
     while at < len(value) and value[at] in BLANKS:
         at += 1
-    word = Text.join(pieces)
-    if layers:
-        word = word.within(*layers)
+    word = pieces.within(*layers) if layers else pieces
     return Word(word, text[start:end], (*layers, "sd:bare")), at
 
 
@@ -156,28 +125,59 @@ def split_variable(text: Text) -> Iterator[Word]:
             at += 1
         if at >= len(value):
             return
-        start, quote = at, ""
-        pieces: list[Text] = []
-        while at < len(value):
-            c = value[at]
-            layer = {"": "split:bare", "'": "split:single", '"': "split:double"}[quote]
-            if c == "\\":
-                if at + 1 < len(value):
-                    pieces.append(text[at : at + 2].becomes(value[at + 1]).within(layer))
-                at += 2
-            elif c == quote:
-                quote = ""
-                at += 1
-            elif not quote and c in "'\"":
-                quote = c
-                at += 1
-            elif not quote and c in BLANKS:
-                break
-            else:
-                pieces.append(text[at].within(layer))
-                at += 1
-        at = min(at, len(value))
-        yield Word(Text.join(pieces), text[start:at], ("split:bare",))
+        start = at
+        pieces, at, _ = _to_blank(text, at, "split", _taken_literally)
+        yield Word(pieces, text[start:at], ("split:bare",))
+
+
+def _to_blank(
+    text: Text, at: int, layer: str, escaped: Callable[[Text, int, str], tuple[Text, int]]
+) -> tuple[Text, int, str]:
+    """A word from `at` up to a blank outside quotes: itself, where it ends, and the quote still open there.
+
+    `escaped` gives what a backslash at a place stands for between these quotes, and where it goes on.
+    """
+    value, quote = text.value, ""
+    between = {"": f"{layer}:bare", "'": f"{layer}:single", '"': f"{layer}:double"}
+    pieces: list[Text] = []
+    while at < len(value):
+        c = value[at]
+        if c == "\\":
+            piece, at = escaped(text, at, quote)
+            pieces.append(piece.within(between[quote]))
+            continue
+        if c == quote:
+            quote = ""
+        elif not quote and c in "'\"":
+            quote = c
+        elif not quote and c in BLANKS:
+            break
+        else:
+            pieces.append(text[at].within(between[quote]))
+        at += 1
+    return Text.join(pieces), at, quote
+
+
+def _escaped(text: Text, at: int, quote: str, *, relaxed: bool) -> tuple[Text, int]:
+    """An escape as systemd unquotes words; `relaxed`: an unknown one as it stands. Raises WordError."""
+    value = text.value
+    if at + 1 >= len(value):
+        if not relaxed or quote:
+            raise WordError("a lone backslash at the end", at)
+        return text[at], at + 1
+    made, length = unescape(value, at + 1)
+    if made is not None:
+        return text[at : at + 1 + length].becomes(made), at + 1 + length
+    if not relaxed:
+        raise WordError(f"unknown escape sequence {value[at : at + 2]}", at)
+    return text[at : at + 2], at + 2
+
+
+def _taken_literally(text: Text, at: int, quote: str) -> tuple[Text, int]:
+    """`\\c` is c; nothing at the end."""
+    if at + 1 < len(text.value):
+        return text[at : at + 2].becomes(text.value[at + 1]), at + 2
+    return text[at:at], at + 1
 
 
 def quote(value: str) -> str:
