@@ -13,17 +13,11 @@ from textual.widgets import Button, Input, Static
 
 from ddtui.host.base import HostKey
 from ddtui.screens.base import Dialog
+from ddtui.screens.question import Question
 
 
-class Confirm(Dialog[bool]):
-    """A question whose safe answer has the focus. `type_name`: must be typed before yes is possible."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [
-        ("y", "yes", "yes"),
-        ("n", "dismiss_none", "no"),
-        ("left,h", "app.focus_previous", "previous"),
-        ("right,l", "app.focus_next", "next"),
-    ]
+class Confirm(Question):
+    """`type_name`: must be typed before yes is possible."""
 
     def __init__(
         self,
@@ -37,9 +31,9 @@ class Confirm(Dialog[bool]):
     ) -> None:
         super().__init__()
         self._title, self._text = title, text
-        self._yes, self._no = yes, no
+        self._yes, self._no_word = yes, no
         self._danger = danger
-        self._type_name = type_name
+        self._to_type = type_name
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box" + (" -danger" if self._danger else "")) as box:
@@ -47,41 +41,12 @@ class Confirm(Dialog[bool]):
             text = self._text if isinstance(self._text, Content) else Content(self._text)
             with VerticalScroll(classes="text", can_focus=False):
                 yield Static(text, markup=False)
-            if self._type_name is not None:
-                yield Static(Content(f"production: type the host's name, {self._type_name}"), classes="note")
-                yield Input(id="name", compact=True)
-            with Horizontal(classes="buttons"):
-                yield Button(Content(f"{self._no}  esc"), id="no", compact=True)
-                yield Button(
-                    Content(f"{self._yes}  y"),
-                    id="yes",
-                    compact=True,
-                    variant="error" if self._danger else "primary",
-                )
-
-    def on_mount(self) -> None:
-        if self._type_name is not None:
-            self.query_one("#yes", Button).disabled = True
-            self.query_one("#name").focus()
-        else:
-            self.query_one("#no").focus()
-
-    @on(Input.Changed, "#name")
-    def _typed(self, event: Input.Changed) -> None:
-        self.query_one("#yes", Button).disabled = event.value.strip() != self._type_name
-
-    @on(Input.Submitted, "#name")
-    def _entered(self) -> None:
-        self.action_yes()
-
-    @on(Button.Pressed, "#yes")
-    def action_yes(self) -> None:
-        if not self.query_one("#yes", Button).disabled:
-            self.dismiss(True)
-
-    @on(Button.Pressed, "#no")
-    def _no_pressed(self) -> None:
-        self.dismiss(False)
+            yield from self.answers(
+                self._yes,
+                self._no_word,
+                "error" if self._danger else "primary",
+                type_name=self._to_type,
+            )
 
 
 class Secret(Dialog[str]):
@@ -110,15 +75,13 @@ class Secret(Dialog[str]):
         self.dismiss(event.value)
 
 
-class Trust(Dialog[bool]):
+class Trust(Question):
     """An unknown host key: the operator compares the fingerprint, or does not connect."""
 
     WRITES_HERE = True
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "yes", "trust"),
         ("n", "dismiss_none", "refuse"),
-        ("left,h", "app.focus_previous", "previous"),
-        ("right,l", "app.focus_next", "next"),
     ]
 
     def __init__(self, key: HostKey) -> None:
@@ -141,20 +104,7 @@ class Trust(Dialog[bool]):
                 ),
                 markup=False,
             )
-            with Horizontal(classes="buttons"):
-                yield Button(Content("Do not connect  esc"), id="no", compact=True)
-                yield Button(Content("Trust and remember  y"), id="yes", compact=True, variant="warning")
-
-    def on_mount(self) -> None:
-        self.query_one("#no").focus()
-
-    @on(Button.Pressed, "#yes")
-    def action_yes(self) -> None:
-        self.dismiss(True)
-
-    @on(Button.Pressed, "#no")
-    def _refuse(self) -> None:
-        self.dismiss(False)
+            yield from self.answers("Trust and remember", "Do not connect", "warning")
 
 
 class Problem(Dialog[None]):

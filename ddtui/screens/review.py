@@ -5,27 +5,23 @@ from __future__ import annotations
 import shlex
 from typing import ClassVar
 
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import Button, Input, Static
+from textual.widgets import Static
 
 from ddtui.sanitize import sanitize
-from ddtui.screens.base import Dialog
+from ddtui.screens.question import Question
 from ddtui.tuning.model import Op, Plan
 from ddtui.words import duration
 
 
-class Review(Dialog[bool]):
-    """True: apply it. The safe button has the focus; in production the host's name must be typed."""
+class Review(Question):
+    """True: apply it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         ("y", "yes", "apply"),
-        ("n", "dismiss_none", "no"),
-        ("left,h", "app.focus_previous", "previous"),
-        ("right,l", "app.focus_next", "next"),
         ("down,j", "scroll(1)", "down"),
         ("up,k", "scroll(-1)", "up"),
         ("pagedown", "scroll(10)", "page down"),
@@ -42,7 +38,7 @@ class Review(Dialog[bool]):
     def __init__(self, plan: Plan, host: str, *, title: str, type_name: str | None = None) -> None:
         super().__init__()
         self._plan, self._host, self._title = plan, host, title
-        self._type_name = type_name
+        self._to_type = type_name
 
     def compose(self) -> ComposeResult:
         blocked = bool(self._plan.problems)
@@ -51,45 +47,12 @@ class Review(Dialog[bool]):
             box.border_subtitle = Content(f"{self._plan.unit} on {self._host}")
             with VerticalScroll(id="plan-scroll", can_focus=False):
                 yield Static(plan_lines(self._plan), id="plan", markup=False)
-            if self._type_name is not None and not blocked:
-                yield Static(
-                    Content.styled(f"production: type the host's name, {self._type_name}", "$production"),
-                    markup=False,
-                )
-                yield Input(id="name", compact=True)
-            with Horizontal(classes="buttons"):
-                yield Button("Cancel  esc", id="no", compact=True)
-                if not blocked:
-                    yield Button("Apply and restart  y", id="yes", compact=True, variant="warning")
-
-    def on_mount(self) -> None:
-        if self._type_name is not None and not self._plan.problems:
-            self.query_one("#yes", Button).disabled = True
-            self.query_one("#name").focus()
-        else:
-            self.query_one("#no").focus()
+            yes = None if blocked else "Apply and restart"
+            yield from self.answers(yes, "Cancel", "warning", type_name=self._to_type)
 
     def on_resize(self) -> None:
         room = self.size.height - 8 - (2 if self._type_name is not None else 0)
         self.query_one("#plan-scroll").styles.max_height = max(4, room)
-
-    @on(Input.Changed, "#name")
-    def _typed(self, event: Input.Changed) -> None:
-        self.query_one("#yes", Button).disabled = event.value.strip() != self._type_name
-
-    @on(Input.Submitted, "#name")
-    def _entered(self) -> None:
-        self.action_yes()
-
-    @on(Button.Pressed, "#yes")
-    def action_yes(self) -> None:
-        buttons = self.query("#yes").results(Button)
-        if any(not button.disabled for button in buttons):
-            self.dismiss(True)
-
-    @on(Button.Pressed, "#no")
-    def _cancel(self) -> None:
-        self.dismiss(False)
 
     def action_scroll(self, by: int) -> None:
         self.query_one("#plan-scroll", VerticalScroll).scroll_relative(y=by, animate=False)
