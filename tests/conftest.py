@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,38 @@ from testhost_fixture import TestHost, boot
 # what is not to be skipped quietly: a word of the reason, and the title over the reasons at the end
 LOUD = {"REAL TEST HOST": "THE REAL TEST HOST DID NOT RUN", "NO BROWSER": "THE BROWSER DID NOT RUN"}
 SKIPS: list[tuple[str, str, str]] = []
+
+# the files that take longest: they go first, so that no worker is left alone with one of them at the end
+LONG = (
+    "console/test_every_look.py",
+    "decide/test_live.py",
+    "decide/test_cuts.py",
+    "console/test_every_screen.py",
+    "tuning/test_random_changes.py",
+    "tuning/test_change.py",
+    "terminal/test_journey.py",
+    "decide/test_two_hosts.py",
+    "contract/test_changing.py",
+    "decide/test_live_session.py",
+)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """One more than there are processors, for many tests wait: for a server that loads, for a link that is lost."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # xdist's own order: files of many tests first, however quick
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if hasattr(config, "workerinput"):
+        tests = Counter(item.path for item in items)
+        rank = {Path(__file__).parent / name: number for number, name in enumerate(LONG)}
+        items.sort(key=lambda item: (rank.get(item.path, len(LONG)), -tests[item.path]))
 
 
 @pytest.fixture(autouse=True)
