@@ -225,6 +225,7 @@ class Progress:
         Verdict, ...
     ] = ()  # at the end: what the survey after the change says of each turned knob
     way_back: tuple[str, ...] = ()  # shell commands that undo the change without ddtui
+    stages: tuple[str, ...] = ()  # that its supervisor takes, in order; (): not known yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ from ddtui.tuning.context import Tuning
 from ddtui.tuning.lock import Held
 from ddtui.tuning.model import ChangeRecord, FileEdit, Phase, Progress, Verdict
 from ddtui.tuning.place import Place
+from ddtui.tuning.stages import stages
 from ddtui.tuning.starting import AskKill, Earlier, Glance, Outcome
 from ddtui.tuning.steady import demand, steadily
 from ddtui.tuning.survey import Survey
@@ -58,6 +59,7 @@ class Run:
         self._began = time.monotonic()
         self._last = Progress(Phase.PLANNED, "")
         self._change: str | None = None
+        self._writes = False
 
     # words
 
@@ -68,6 +70,7 @@ class Run:
             text=text,
             elapsed=time.monotonic() - self._began,
             change=self._change,
+            stages=stages(self.ctx.supervisor, writes=self._writes),
             **more,  # type: ignore[arg-type]
         )
         self._tell(self._last)
@@ -94,7 +97,7 @@ class Run:
     async def forward(self, entry: ChangeRecord, edits: Sequence[FileEdit], *, fresh: bool) -> None:
         """All steps to a verified change. What goes wrong before the restart leaves everything as before; a
         start that fails is rolled back. `fresh` False: some of the steps may have been taken before a cut."""
-        self._change = entry.id
+        self._change, self._writes = entry.id, bool(edits)
         way_back = record.shell_way_back(self.where, entry, self.ctx.supervisor)
         if fresh:
             if edits:

@@ -8,21 +8,14 @@ from textual.app import ComposeResult
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from ddtui.tuning.model import Phase
+from ddtui.tuning.model import Phase, Progress
+from ddtui.tuning.stages import STAGES, done_by
 from ddtui.view import ChangeView
 from ddtui.widgets.cells import cut
 from ddtui.widgets.progress_bar import bar
 from ddtui.widgets.words_view import Words
 from ddtui.words import STATUS_LOOK, clock
 
-STAGES: tuple[tuple[str, frozenset[Phase]], ...] = (
-    ("write", frozenset({Phase.PLANNED, Phase.LOCKING, Phase.WRITING})),
-    ("reload", frozenset({Phase.RELOADING, Phase.CHECKING})),
-    ("drain", frozenset({Phase.DRAINING})),
-    ("stop", frozenset({Phase.STOPPING})),
-    ("start", frozenset({Phase.STARTING})),
-    ("verify", frozenset({Phase.VERIFYING})),
-)
 LOOK: dict[Phase, tuple[str, str]] = {
     Phase.VERIFIED: ("✓", "$success"),
     Phase.UNVERIFIED: ("≠", "$warning"),
@@ -81,10 +74,10 @@ def panel(change: ChangeView, width: int) -> Content:
     head = f"{change.kind}: {change.title}" if change.title else change.kind
     if not change.done:
         lines = [_heading(head, progress.text or phase.value, width, *LOOK.get(phase, ("↻", "$primary")))]
-        room = width - 46 if width >= 90 else width
-        stages = _stages(phase)
+        stages = _stages(progress) if width >= 90 and progress.stages else Content("")
+        room = width - stages.cell_length - 3 if stages else width
         line = bar(room, progress.fraction, progress.eta_seconds, elapsed=progress.elapsed)
-        lines.append(Content.assemble(stages, "   ", line) if width >= 90 else line)
+        lines.append(Content.assemble(stages, "   ", line) if stages else line)
     else:
         glyph, colour = LOOK.get(phase, ("·", "$muted"))
         text = f"{phase.value} after {clock(progress.elapsed)}" + (
@@ -120,16 +113,16 @@ def _heading(head: str, text: str, width: int, glyph: str, colour: str) -> Conte
     )
 
 
-def _stages(phase: Phase) -> Content:
+def _stages(progress: Progress) -> Content:
     """The stages of a change: done, now, to come."""
-    now = next((i for i, (_, phases) in enumerate(STAGES) if phase in phases), None)
+    done = done_by(progress.stages, progress.phase)
     parts: list[Content | str] = []
-    for index, (name, _) in enumerate(STAGES):
-        if now is None:
+    for index, name in enumerate(progress.stages):
+        if done is None:
             parts.append(Content.styled(name, "$faint"))
-        elif index < now:
+        elif index < done:
             parts.append(Content.styled(f"✓{name}", "$success"))
-        elif index == now:
+        elif progress.phase in STAGES[name]:
             parts.append(Content.styled(f"●{name}", "bold $primary"))
         else:
             parts.append(Content.styled(f"○{name}", "$faint"))

@@ -31,6 +31,7 @@ from ddtui.tuning.model import (
     Turn,
     Verdict,
 )
+from ddtui.tuning.stages import STAGES
 from ddtui.view import (
     Decode,
     DrafterView,
@@ -481,6 +482,7 @@ STARTING = Progress(
     4.0,
     elapsed=7.0,
     change="20260528T120000-ab12",
+    stages=tuple(STAGES),
 )
 FAILED = Progress(
     Phase.ROLLED_BACK,

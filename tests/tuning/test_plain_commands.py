@@ -87,8 +87,11 @@ async def test_a_change_is_made_in_the_script_verified_and_undone(
     assert [edit.path for edit in made.edits] == [f"{HOME}/start"]
     assert made.commands[-2:] == ((f"{HOME}/stop",), (f"{HOME}/start",))
     assert any("how a server ended is not known" in warning for warning in made.warnings)
-    last = [step async for step in change.apply(ctx, made)][-1]
+    steps = [step async for step in change.apply(ctx, made)]
+    last = steps[-1]
     assert last.phase is Phase.VERIFIED, last
+    assert last.stages == ("write", "check", "drain", "stop", "start", "verify")
+    assert Phase.RELOADING not in {step.phase for step in steps}
     after = await surveys.read(ctx)
     assert after.process.value and "12" in after.process.value.argv
     assert b"--speculative-ddtree-budget 12 " in testhost.exec("cat", f"{HOME}/start").stdout
