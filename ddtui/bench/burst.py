@@ -224,7 +224,7 @@ class _Running:
         limits: Limits,
     ) -> Point:
         spec = self._spec
-        problem = limits.problem(spec, cell, None)
+        problem = limits.problem(spec, cell)
         if problem is None:
             prompts = await workload.build(
                 cell,
@@ -235,7 +235,7 @@ class _Running:
                 seed=spec.seed,
             )
             self._warn(prompts.note)
-            problem = limits.problem(spec, cell, prompts.largest_id)
+            problem = limits.problem(spec, cell, prompts)
         if problem is not None:
             self._warn(problem)
             run = metrics.Run(cell, time.time(), 0.0, [], None, None, spec.output, final=True)

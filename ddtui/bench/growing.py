@@ -9,6 +9,7 @@ cache is ever hit by accident.
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from dataclasses import dataclass
 CHUNK = 512  # tokens of material in a piece
 SALT = 6  # tokens, or words, that differ from prompt to prompt
 HEAD = 8  # tokens that a chat template puts around a message, about
+TEMPLATE = 128  # and at most
+COUNTED, GUESSED = 0.05, 1.0  # by how much a text may have more tokens than were counted, or guessed
 Ids = Sequence[int]
 # short and common, one token each in most vocabularies: 6 of 64 make 7e10 beginnings
 WORDS = (  # noqa: SIM905 (a list would take a page)
@@ -44,6 +47,7 @@ class Prompts:
     identity: str  # equal: the same prompts but for the salt
     largest_id: int | None
     note: str = ""  # what is not as asked
+    longest: int = 0  # tokens that one of them may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,8 @@ def of_ids(
         f"{cut} of {count} prompts are longer than {context} tokens by themselves and were cut" if cut else ""
     )
     largest = max((token for used in ids.values() for token in used), default=0)
-    return Prompts(tuple(pieces.all), tuple(prompts), True, identity, max(largest, *begin, 0), note)
+    largest = max(largest, *begin, 0)
+    return Prompts(tuple(pieces.all), tuple(prompts), True, identity, largest, note, context)
 
 
 def of_text(
@@ -155,7 +160,9 @@ def of_text(
         if ask.after:
             parts.append(pieces.put(as_json_text(ask.after)))
         prompts.append(Prompt(index, tuple(parts), None, ask.name))
-    return Prompts(tuple(pieces.all), tuple(prompts), False, identity, None, note)
+    most = max(context, *(SALT + HEAD + tokens[ask.before] + tokens[ask.after] for ask in asks))
+    longest = math.ceil((1 + (GUESSED if note else COUNTED)) * most) + TEMPLATE
+    return Prompts(tuple(pieces.all), tuple(prompts), False, identity, None, note, longest)
 
 
 def as_json_text(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from ddtui.bench.growing import Prompts
 from ddtui.bench.model import BurstSpec, Cell, ServerSide
 from ddtui.engine.api import Api, ApiError, Metrics
 
@@ -22,16 +23,21 @@ class Limits:
     running: int | None = None  # requests at once
     vocab: int | None = None
 
-    def problem(self, spec: BurstSpec, cell: Cell, largest_id: int | None) -> str | None:
-        """Why this cell must not be sent."""
-        if self.whole is not None and cell.context + spec.output > self.whole:
-            return f"{cell.context} + {spec.output} tokens exceed the model's limit of {self.whole}"
-        if self.prompt is not None and cell.context > self.prompt:
-            return f"{cell.context} prompt tokens exceed the server's limit of {self.prompt}"
-        if self.pool is not None and cell.context + spec.output > self.pool:
-            return f"one request of {cell.context + spec.output} tokens exceeds the KV pool of {self.pool}"
-        if self.vocab is not None and largest_id is not None and largest_id >= self.vocab:
-            return f"token id {largest_id} is beyond the vocabulary of {self.vocab}"
+    def problem(self, spec: BurstSpec, cell: Cell, prompts: Prompts | None = None) -> str | None:
+        """Why this cell must not be sent; with its prompts, if they are made: text may come out longer."""
+        prompt = max(cell.context, prompts.longest if prompts else 0)
+        need = f"{cell.context} + {spec.output} tokens"
+        if prompt > cell.context:
+            need = f"text of {cell.context} tokens, which may be {prompt}, + {spec.output} tokens"
+        if self.whole is not None and prompt + spec.output > self.whole:
+            return f"{need} exceed the model's limit of {self.whole}"
+        if self.prompt is not None and prompt > self.prompt:
+            return f"{prompt} prompt tokens exceed the server's limit of {self.prompt}"
+        if self.pool is not None and prompt + spec.output > self.pool:
+            return f"one request of {prompt + spec.output} tokens exceeds the KV pool of {self.pool}"
+        largest = prompts.largest_id if prompts else None
+        if self.vocab is not None and largest is not None and largest >= self.vocab:
+            return f"token id {largest} is beyond the vocabulary of {self.vocab}"
         return None
 
     def warning(self, spec: BurstSpec, cell: Cell) -> str | None:

@@ -88,7 +88,8 @@ class LittleServer:
     step: float = 0.002  # s
     tokens: int = 4  # per step
     script: Script | None = None
-    limit: int = 200_000
+    limit: int = 200_000  # as /tokenize tells it
+    context_length: int | None = None  # as /server_info tells it
     running: int = 0
     others: int = 0
     port: int = 0
@@ -179,7 +180,11 @@ class LittleServer:
             ]
             return await self.plain(writer, {"tokens": ids, "count": len(ids), "max_model_len": self.limit})
         if path in ("/server_info", "/get_server_info"):
-            info = {"version": "0.5.11", "max_total_num_tokens": 1_000_000, "context_length": None}
+            info = {
+                "version": "0.5.11",
+                "max_total_num_tokens": 1_000_000,
+                "context_length": self.context_length,
+            }
             return await self.plain(writer, {**info, "internal_states": [{"avg_spec_accept_length": 5.0}]})
         if path in ("/model_info", "/get_model_info"):
             return await self.plain(writer, {"model_path": "/opt/models/target"})

@@ -6,6 +6,7 @@ import asyncio
 import json
 import signal
 import sys
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ import pytest
 from bench.little_server import LittleServer, Reply, serving
 from pty_terminal import Terminal
 
-from ddtui import cli, locations
+from ddtui import cli, locations, profile
+from ddtui.commands import bench as bench_command
+from ddtui.host.base import NotPermitted
 from ddtui.store.history import History
 
 WORDS = ["--concurrency", "2", "--context", "128", "--output", "17", "--requests", "8"]
@@ -137,6 +140,14 @@ def test_wrong_words_are_exit_code_2_in_a_sentence(
 ) -> None:
     assert cli.run(["bench", *words]) == 2
     assert says in capsys.readouterr().err
+
+
+async def test_production_is_asked_for_and_refused_where_nobody_can_say_yes() -> None:
+    production = profile.load("demo").model_copy(update={"production": True})
+    with pytest.raises(NotPermitted, match="is in production: nothing was sent"):
+        await bench_command._allowed(production, Namespace(yes=False))
+    await bench_command._allowed(production, Namespace(yes=True))
+    await bench_command._allowed(profile.load("demo"), Namespace(yes=False))
 
 
 async def test_on_a_terminal_a_bar_while_it_runs_and_a_table() -> None:

@@ -190,6 +190,16 @@ async def test_a_cell_beyond_the_models_limit_is_not_sent() -> None:
     assert sent.ok == 8
 
 
+@pytest.mark.parametrize("missing", [set(), {"/tokenize", "/v1/tokenize"}], ids=["counted", "guessed"])
+async def test_text_that_may_come_out_longer_than_the_limit_is_not_sent(missing: set[str]) -> None:
+    """A chat's template is not in the count, and where nobody counts the text may have twice the tokens."""
+    spec = replace(SPEC, cells=(Cell(1, 4000),), endpoint="chat")
+    async with serving(LittleServer(limit=4100, context_length=4100, missing=missing)) as server:
+        (point,) = (await measured(spec, target(server)))[-1].points
+        assert server.requests == []
+    assert "text of 4000 tokens, which may be" in point.marks[0]
+
+
 async def test_token_ids_beyond_the_vocabulary_are_not_sent() -> None:
     async with serving(LittleServer()) as server:
         (point,) = (await measured(SPEC, target(server, vocab_size=1000)))[-1].points
@@ -240,6 +250,28 @@ async def test_the_burst_stops_when_its_interval_is_tight_enough() -> None:
     async with serving(LittleServer(step=0.01)) as server:
         (point,) = (await measured(spec, target(server)))[-1].points
     assert not point.preview and 32 <= point.ok < 60
+
+
+async def test_until_then_it_goes_on_to_the_end_of_its_time() -> None:
+    spec = replace(SPEC, requests=None, precision=0.000001, max_seconds=1.5, output=9)
+    async with serving(LittleServer(step=0.03)) as server:
+        (point,) = (await measured(spec, target(server)))[-1].points
+    # two slots of four steps of 30 ms: some 12 requests a second, of which 128 would be sent at most
+    assert 8 <= point.ok < 64 and point.window_seconds and point.failed == 0
+    assert point.preview == (point.ok < 32)
+
+
+@pytest.mark.parametrize(
+    ("rtt", "says"),
+    [(0.01, ()), (15.0, ("are in every TTFT",)), (400.0, ("are in every TTFT", "exceed a step"))],
+)
+async def test_a_slow_link_is_told_where_it_matters(rtt: float, says: tuple[str, ...]) -> None:
+    async with serving(LittleServer(step=0.05)) as server:
+        last = (await measured(SPEC, target(server, rtt_ms=rtt)))[-1]
+    told = [warning for warning in last.warnings if warning.startswith("the link")]
+    assert last.rtt_ms == rtt and len(told) == len(says)
+    for warning, words in zip(told, says, strict=True):
+        assert words in warning
 
 
 async def test_a_burst_survives_being_kept() -> None:
