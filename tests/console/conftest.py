@@ -6,7 +6,14 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from textual import _wait, screen
 from textual.widgets import Input
+
+# Textual paints 60 times a second, and its pilot waits after every key and pause until the process was idle for
+# longer than that. Here both go four times as fast.
+screen.UPDATE_PERIOD /= 4  # type: ignore[misc]
+_wait.SLEEP_GRANULARITY /= 4
+_wait.SLEEP_IDLE /= 4
 
 
 @pytest.fixture(autouse=True)

@@ -85,7 +85,7 @@ async def still(pilot: Pilot[int]) -> str:
             now = shown(pilot.app)
             same = same + 1 if now == before else 0
             before = now
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(0.02)
     return pilot.app.export_screenshot(title="ddtui")
 
 
