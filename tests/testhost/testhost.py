@@ -12,7 +12,6 @@ cached root file system) `mmdebstrap`.  See README.md.
 from __future__ import annotations
 
 import argparse
-import asyncio
 import contextlib
 import ctypes
 import fcntl
@@ -744,6 +743,9 @@ def remove_cgroup(group: Path) -> None:
 
 
 def supervise_main(a) -> None:
+    global asyncio
+    import asyncio  # here only: it is half of the time that `exec` takes
+
     sup = Supervisor(a.name, Path(a.state), Path(a.rootfs), a.port, a.disk_mb)
     sup.prepare()
     asyncio.run(sup.run())
