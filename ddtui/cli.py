@@ -8,8 +8,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ddtui import __version__
 from ddtui.commands import COMMANDS
@@ -32,6 +32,22 @@ class _Commands(argparse.RawDescriptionHelpFormatter):
         self._action_max_length = 14
 
 
+class _Command(argparse.ArgumentParser):
+    """One command. What it does not know it says itself, with what was likely meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            word = unknown[0].partition("=")[0]
+            known = [name for action in self._actions for name in action.option_strings]
+            options = known if word.startswith("-") else []
+            close = _closest(word, options)
+            what = f"there is no option {word!r}" if options else f"{word!r} is one word too many"
+            then = f"did you mean {close}?" if close else f"see `{self.prog} --help`"
+            self.error(f"{what}; {then}")
+        return found, unknown
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ddtui",
@@ -40,7 +56,9 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=_Commands,
     )
     parser.add_argument("--version", action="version", version=f"ddtui {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    commands = parser.add_subparsers(
+        dest="command", metavar="COMMAND", title="commands", parser_class=_Command
+    )
 
     def command(name: str, text: str, *, profile: bool = True) -> argparse.ArgumentParser:
         sub = commands.add_parser(
@@ -401,11 +419,14 @@ def _with_flags_as_values(argv: list[str]) -> list[str]:
 
 def _refuse_mistyped(word: str) -> None:
     """`ddtui chekc demo` is no profile with an argument too many."""
+    if close := _closest(word, COMMANDS):
+        build_parser().error(f"there is no command {word!r}; did you mean `ddtui {close}`?")
+
+
+def _closest(word: str, words: Iterable[str]) -> str | None:
     import difflib
 
-    close = difflib.get_close_matches(word, COMMANDS, 1)
-    if close:
-        build_parser().error(f"there is no command {word!r}; did you mean `ddtui {close[0]}`?")
+    return next(iter(difflib.get_close_matches(word, words, 1)), None)
 
 
 def _port(text: str) -> int:

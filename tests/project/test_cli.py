@@ -37,6 +37,29 @@ def test_a_mistyped_command_is_told_apart_from_a_profile() -> None:
     assert "chekc" in done.stderr and "did you mean `ddtui check`" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ["bench", "--seconds", "10"],
+            "ddtui bench: error: there is no option '--seconds'; did you mean --max-seconds?",
+        ),
+        (["plan", "x", "--zzz"], "ddtui plan: error: there is no option '--zzz'; see `ddtui plan --help`"),
+        (
+            ["inspect", "log", "a", "b"],
+            "ddtui inspect log: error: 'b' is one word too many; see `ddtui inspect log --help`",
+        ),
+    ],
+)
+def test_a_command_says_itself_what_it_does_not_know(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.run(words)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == said
+
+
 @pytest.mark.parametrize("command", ["check", "plan", "apply", "rollback", "logs", "doctor", "bench"])
 def test_an_unknown_profile_is_one_sentence_and_exit_2(command: str) -> None:
     done = ddtui(command, "nosuch")
