@@ -134,11 +134,14 @@ class Desk:
             self.happened(event)
 
     def mark(self, text: str) -> None:
-        """A line of ddtui's own in the journal."""
-        self.store.append([JournalLine(self.now(), f"── {text} ──", mark=True)])
+        """A line of ddtui's own in the journal, at the host's time, and this machine's where that differs."""
+        here, ahead = self.now(), self.store.ahead
+        clock = f" here {clock_utc(here)}" if abs(ahead) >= 1 else ""
+        self.store.append([JournalLine(here + ahead, f"── {text} ──{clock}", mark=True)])
 
     def _tune_changed(self, tune: TuneView) -> None:
         before = self.view.tune
+        self.store.ahead = tune.ahead
         if before.link.state is LinkState.CONNECTED and tune.link.state in (
             LinkState.LOST,
             LinkState.RETRYING,

@@ -59,7 +59,7 @@ class ServiceView:
     unit: str = ""
     active: str | None = None  # ActiveState; None: not read
     sub: str = ""
-    since: float | None = None  # unix time
+    since: float | None = None  # unix time by this machine's clock; None: not known
     pid: int | None = None
     restarts: int = 0
     problem: str | None = None
@@ -119,6 +119,7 @@ class TuneView:
     gpus: tuple[GpuLoad, ...] = ()
     gpus_unknown: str = ""  # why there are none
     people: tuple[str, ...] = ()  # who is logged in on the host: "ann from 10.0.0.5"
+    ahead: float = 0.0  # seconds that the host's clock is ahead of this machine's
     surveyed: bool = False  # every layer has been read at least once
 
 

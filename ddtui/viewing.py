@@ -44,6 +44,7 @@ def tune_view(state: WatchState, link: Link, profile: Profile, trouble: tuple[st
     read_only = state.read_only or (others[0] if others else None)
     return TuneView(
         link=link,
+        ahead=state.ahead or 0.0,
         drafter=drafter_view(survey.drafter) if survey is not None else DrafterView(),
         service=service_view(state),
         server=server_view(state),
@@ -157,7 +158,8 @@ def service_view(state: WatchState) -> ServiceView:
         process = survey.process.value
     if status.load_state not in ("loaded", ""):
         problem = problem or f"systemd says {status.load_state}: {status.load_error or status.unit}"
-    since = status.active_enter if status.active_state == "active" else status.state_change
+    there = status.active_enter if status.active_state == "active" else status.state_change
+    since = there - state.ahead if there is not None and state.ahead is not None else None
     return ServiceView(
         unit=sanitize(status.unit),
         active=sanitize(status.active_state),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from ddtui.engine.api import ApiError
-from ddtui.host import gpu, logins
+from ddtui.host import clock, gpu, logins
 from ddtui.host.base import HostError, Link, LinkLost, LinkState, Unreachable
 from ddtui.sanitize import sanitize
 from ddtui.store.model import HistoryError
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 INTERVAL = 2.0  # seconds
 GPUS_EVERY, NO_GPUS_EVERY = 10.0, 120.0  # seconds between looks at the GPUs, and where there are none
 LOADS_EVERY = 10.0  # seconds between askings for the server's load
+CLOCK_EVERY = 60.0  # seconds between looks at the host's clock
+CLOCK_STEP = 1.0  # seconds by which it must differ from what it was, to be news
 PEOPLE_EVERY = 60.0  # seconds between looks for who is logged in
 PENDING_EVERY = 30.0  # seconds between looks for a change that was cut
 NOTICES = 50
@@ -64,6 +66,7 @@ class WatchState:
     read_only: str | None = None  # why nothing may be changed
     simulated: bool = False
     problem: str | None = None  # why the last look gave nothing
+    ahead: float | None = None  # seconds that the host's clock is ahead of this machine's; None: not known
     notices: tuple[str, ...] = field(
         default=()
     )  # what others did: "12:01:07 …/x.conf was changed", newest last
@@ -92,6 +95,7 @@ class Watch:
         self._loads_at = 0.0  # when the load was asked for, on the monotonic clock
         self._gpus_at: float | None = None
         self._people_at: float | None = None
+        self._clock_at: float | None = None
         self._working = 0  # changes of our own that run
         self._worked = 0  # how many have begun or ended
 
@@ -182,6 +186,7 @@ class Watch:
             told = _told(ctx)
             self._publish(read_only=told or await doctor.rights(ctx))
             self._rights_known = True
+        await self._read_clock()
         async with self._surveying:
             survey = self._state.survey
             if survey is None or survey.service is None:
@@ -261,6 +266,21 @@ class Watch:
     async def _read_lock(self) -> None:
         assert self._place is not None
         self._publish(lock=await lock.look(self._ctx, self._place))
+
+    async def _read_clock(self) -> None:
+        """How the host's clock goes: what systemd says of times is by that."""
+        if self._clock_at is not None and time.monotonic() - self._clock_at < CLOCK_EVERY:
+            return
+        self._clock_at, began = time.monotonic(), time.time()
+        try:
+            there = await clock.now(self._ctx.host)
+        except (LinkLost, Unreachable):
+            raise
+        except (HostError, TimeoutError):
+            return
+        ahead = there - (began + time.time()) / 2
+        if self._state.ahead is None or abs(ahead - self._state.ahead) > CLOCK_STEP:
+            self._publish(ahead=ahead)
 
     async def _read_gpus(self) -> None:
         every = NO_GPUS_EVERY if self._state.gpus_unknown else GPUS_EVERY

@@ -256,7 +256,7 @@ class JournalPane(Pane):
         number = view.here()
         if number is not None and number >= self._store.base and not view.following:
             of_line = day(self._store.times[number - self._store.base])
-            if of_line != day(self._now()):
+            if of_line != day(self._now() + self._store.ahead):
                 state = f"{of_line}   {state}"
         if view.selected_from is not None:
             state = f"{len(view.selected_lines()):,} selected   {state}"
@@ -371,7 +371,7 @@ class JournalPane(Pane):
         if number is None:
             return "there are no lines"
         try:
-            at = parse_time(text, now=time.time(), here=store.times[number - store.base])
+            at = parse_time(text, now=self._now() + store.ahead, here=store.times[number - store.base])
         except ValueError as error:
             return str(error)
         if at < store.times[0] and not store.whole:

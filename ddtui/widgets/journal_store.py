@@ -75,7 +75,8 @@ class JournalStore:
         self.touched = 0  # how often a line that was there has changed; the last of them in `touches`
         self.touches: deque[int] = deque(maxlen=256)
         self.texts: list[str] = []
-        self.times: list[float] = []
+        self.times: list[float] = []  # unix, by the host's clock
+        self.ahead = 0.0  # seconds that it is ahead of this machine's
         self.levels = bytearray()
         self.spans: dict[int, tuple[Span, ...]] = {}  # the lines' own colours
         self.folded: dict[int, list[str]] = {}  # tracebacks, by the line that stands for them

@@ -11,7 +11,8 @@ from contract_help import ready
 from testhost_fixture import TestHost
 from tuning.conftest import UNIT, Operator, quick
 
-from ddtui.host.base import LinkState, LoggedCommand
+from ddtui.host import clock
+from ddtui.host.base import Host, LinkState, LoggedCommand
 from ddtui.tuning import lock
 from ddtui.tuning.context import Tuning
 from ddtui.tuning.model import Status
@@ -73,6 +74,23 @@ async def test_the_first_states_hold_everything_that_is_known(seen: Seen) -> Non
     assert (state.lock, state.pending, state.problem) == (None, None, None)
 
 
+@pytest.fixture
+def two_hours_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = clock.now
+
+    async def later(host: Host) -> float:
+        return await read(host) + 7200
+
+    monkeypatch.setattr(clock, "now", later)
+
+
+async def test_how_far_the_host_s_clock_is_off_is_known_with_the_first_status(
+    two_hours_ahead: None, seen: Seen
+) -> None:
+    first = await seen.until(lambda s: s.status is not None)
+    assert first.ahead == pytest.approx(7200, abs=5)
+
+
 async def test_a_config_that_changes_turns_the_verdict_and_is_noticed(seen: Seen, testhost: TestHost) -> None:
     await seen.until(lambda s: bool(s.verdicts))
     kept = testhost.exec("cat", DRAFTER).stdout
@@ -114,7 +132,7 @@ async def test_a_lost_link_is_said_and_what_was_known_stays_with_its_age(
     testhost.ctl("reset")
     try:
         lost = await seen.until(lambda s: s.link.state is not LinkState.CONNECTED)
-        assert lost.survey is known.survey or lost.survey is not None
+        assert lost.survey is known.survey
         assert lost.verdicts
         assert lost.status_at is not None
     finally:
