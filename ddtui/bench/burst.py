@@ -23,6 +23,7 @@ from ddtui.engine.api import Api, ApiError
 from ddtui.host.base import Host, HostError
 
 EVERY = 0.4  # s between snapshots of a running cell
+QUIET = 3.0  # s without a byte that are worth a word
 SHARDS_ON_HOST = 2  # a host follows few commands at a time
 IDLE_TRIES, IDLE_PAUSE = 5, 0.5  # how often, and after how many s, an idle server is waited for
 READY = 90.0  # s for the first token of all
@@ -361,6 +362,7 @@ class _Loading:
         self._gpus = GpuWatch(burst.host)
         self._unfilled: float | None = None
         self._lag: float | None = None
+        self._quiet = 0.0  # s since the last byte of all
         self._why: list[str] = []
         self._ahead = 0.0  # s that our clock is ahead of the worker's
         self._began = time.monotonic()
@@ -432,6 +434,7 @@ class _Loading:
                 at = told["at"] / 1e9
                 self._unfilled = at if self._unfilled is None else min(at, self._unfilled)
             case "tick" | "end":
+                self._quiet = told.get("quiet_s", 0.0)
                 if told["lag_p99_ms"] is not None:
                     self._lag = (
                         max(self._lag or 0.0, told["lag_p99_ms"])
@@ -483,6 +486,8 @@ class _Loading:
                 if not done
                 else f"{done} requests measured" + (f", {point.failed} failed" if point.failed else "")
             )
+            if self._quiet > QUIET:
+                text += f", nothing has come for {self._quiet:.0f} s"
             self._burst.progress(point, part, state.seconds, left, text)
             await asyncio.sleep(EVERY)
 

@@ -277,6 +277,7 @@ class Load:
                     "kind": "tick",
                     "at": at,
                     "running": len(self._live),
+                    "quiet_s": min(((at - exchange.heard) / 1e9 for exchange in self._live), default=0.0),
                     "lag_p99_ms": self._lag(),
                 }
             )

@@ -140,6 +140,17 @@ def sending(*what: Callable[[Reply], bytes] | bytes, end: str = "") -> Script:
     return script
 
 
+def silent(*what: Callable[[Reply], bytes] | bytes) -> Script:
+    """Those pieces after the head, and then nothing more for a long time."""
+
+    async def script(reply: Reply) -> None:
+        if what:
+            await sending(*what)(reply)
+        await asyncio.sleep(60)
+
+    return script
+
+
 def two(reply: Reply) -> bytes:
     return b"".join(map(chunk, tokens(reply, 1, 5, finish=False)))
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bench import faults
 from bench.little_server import LittleServer, Reply, serving
 
 from ddtui import locations
@@ -272,6 +273,17 @@ async def test_a_slow_link_is_told_where_it_matters(rtt: float, says: tuple[str,
     assert last.rtt_ms == rtt and len(told) == len(says)
     for warning, words in zip(told, says, strict=True):
         assert words in warning
+
+
+async def test_while_nothing_comes_the_burst_says_so() -> None:
+    async def script(reply: Reply) -> None:
+        await (faults.plain if len(server.requests) < 5 else faults.silent(faults.two))(reply)
+
+    server = LittleServer(script=script)
+    async with serving(server):
+        seen = await measured(replace(SPEC, output=9, idle=4.0), target(server))
+    assert any("nothing has come for 3 s" in snapshot.text for snapshot in seen)
+    assert not any("nothing has come" in snapshot.text for snapshot in seen[:4])
 
 
 async def test_a_burst_survives_being_kept() -> None:

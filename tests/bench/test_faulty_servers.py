@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from bench import faults
-from bench.faults import answering, sending, two
+from bench.faults import answering, sending, silent, two
 from bench.little_server import LAST, LittleServer, Reply, Script, chunk, event, serving
 
 from ddtui.bench import burst
@@ -47,17 +47,6 @@ def ended(*what: Callable[[Reply], bytes] | bytes) -> Script:
 
 def broken(reply: Reply) -> bytes:
     return chunk(faults.error_event(reply) + event("[DONE]"))
-
-
-def silent(*what: bytes | Callable[[Reply], bytes]) -> Script:
-    """Those pieces after the head, and then nothing more for a long time."""
-
-    async def script(reply: Reply) -> None:
-        if what:
-            await sending(*what)(reply)
-        await asyncio.sleep(60)
-
-    return script
 
 
 TABLE = (
