@@ -198,7 +198,12 @@ class ConsoleScreen(Screen[None]):
         keys: dict[str, list[str]] = {}
         for active in self.active_bindings.values():
             action = known.get(active.binding.id or "")
-            if action is not None and action.footer and active.enabled:
+            if (
+                action is not None
+                and action.footer
+                and active.enabled
+                and not self._typed(active.binding.key)
+            ):
                 keys.setdefault(action.id, []).append(active.binding.key)
         found = []
         for name, answering in keys.items():
@@ -213,6 +218,11 @@ class ConsoleScreen(Screen[None]):
                     ends = Action("", "", binding.key, binding.description, "", footer=1)
                     found.append((ends, written_key(binding.key), None))
         return found
+
+    def _typed(self, key: str) -> bool:
+        """Whether the key is only a character, where something is typed; Textual knows most, not `/`."""
+        written = written_key(key)
+        return isinstance(self.focused, Input) and len(written) == 1 and written.isascii()
 
     def on_action_chosen(self, event: ActionChosen) -> None:
         event.stop()

@@ -14,6 +14,7 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from ddtui.widgets.cells import cut
 from ddtui.widgets.journal_draw import LONGEST, colours, crop, height, painted, pieces, values
 from ddtui.widgets.journal_filter import Filter
 from ddtui.widgets.journal_lines import Level
@@ -80,6 +81,14 @@ class JournalSheet(ScrollView):
     def narrowed(self) -> bool:
         """Whether only some lines are shown."""
         return self.only_matches and not self.filter.empty
+
+    @property
+    def nothing(self) -> str:
+        """Why no line is shown."""
+        total = self._end - self._base
+        return (
+            f"none of {total:,} lines: / changes the filter, v the level" if self.narrowed and total else ""
+        )
 
     @property
     def count(self) -> int:
@@ -177,7 +186,9 @@ class JournalSheet(ScrollView):
         if self.wrap:
             scroll_x = 0
         if not 0 <= index < self.count:
-            return Strip.blank(self.size.width, self._ground)
+            words = self.nothing if y == 0 and self.count == 0 else ""
+            text = Segment(cut(words, width), self._ground + self._look("journal--time"))
+            return Strip([text]).extend_cell_length(self.size.width, self._ground)
         number = self.number_at(index)
         key = (number, scroll_x, width, part)
         if number in self.selected:

@@ -59,6 +59,10 @@ class JournalView(JournalSheet, can_focus=True, inherit_bindings=False):
         return 0 if self.following else max(0, self._end - max(self._held_at, self._base))
 
     @property
+    def nothing(self) -> str:
+        return "" if self.scanning else super().nothing
+
+    @property
     def scanning(self) -> bool:
         """Whether older lines are still being filtered."""
         return self._scan_low is not None

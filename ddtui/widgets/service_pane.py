@@ -10,7 +10,7 @@ from textual.widgets.option_list import Option
 from ddtui.messages import KnobEdit
 from ddtui.profile import Knob
 from ddtui.view import FlagRow, View
-from ddtui.widgets.cells import cut, cut_value, label
+from ddtui.widgets.cells import LONG, cut, cut_value, label
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.knob_table import KnobTable
 from ddtui.widgets.pane import Pane
@@ -95,7 +95,10 @@ def describe(knob: Knob, width: int) -> str:
     target = knob.flag or f"${knob.env}"
     limits = allowed(knob)
     text = f"{target}  {limits}" if limits else target
-    return text if len(text) <= width else cut(target, width)
+    room = width - len(limits) - 2
+    if len(text) <= width or room < LONG:
+        return cut(text, width)
+    return f"{label(target, LONG, room)}  {limits}".rstrip()
 
 
 def allowed(knob: Knob) -> str:

@@ -418,3 +418,17 @@ async def test_lines_flow_behind_a_dialog_and_are_there_after_a_resize() -> None
             return "\n".join(strip.text for strip in strips)
 
         await desk.until(lambda: "a line behind the" in behind())
+
+
+async def test_a_filter_that_nothing_matches_says_so_where_the_lines_would_be() -> None:
+    session = FakeSession()
+    session.lines.put_nowait(journal())
+    async with console(session) as desk:
+        await desk.press("2", "slash")
+        await desk.until(lambda: isinstance(desk.app.focused, FilterInput))
+        assert "none of" not in desk.text()
+        await desk.type("nowhere")
+        await desk.until(lambda: "none of 65 lines: / changes the filter" in desk.text())
+        assert "↵ keep it  escape clear it  ^q quit" in desk.text()
+        await desk.press("escape")
+        await desk.until(lambda: "none of" not in desk.text())

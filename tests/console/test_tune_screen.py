@@ -80,7 +80,7 @@ async def test_the_whole_way_from_a_knob_to_a_chart_and_back(size: tuple[int, in
             while desk.tune.lower.current != 1:
                 await desk.press("right_square_bracket")
                 await desk.pilot.pause()
-        await desk.until(lambda: "B = step 8" in desk.text())
+        await desk.until(lambda: "● step 8" in desk.text())
 
         await desk.press("u")
         await desk.dialog(Review)
