@@ -186,7 +186,7 @@ async def test_a_filter_shows_only_matches_and_new_ones_as_they_come() -> None:
         view.set_filter(parse_filter("odd"))
         await until(pilot, lambda: not view.scanning)  # type: ignore[arg-type]
         assert view.count == 25
-        assert all("odd" in line for line in shown(view))
+        assert shown(view) and all("odd" in line for line in shown(view))
         put(store, "odd 51", "even 52")
         await came(pilot, view)
         assert view.count == 26

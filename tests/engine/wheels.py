@@ -56,7 +56,7 @@ def _index() -> tuple[str | None, str]:
 def sources(version: str) -> Path:
     """A folder with that release's sources, ready for the probe. Raises Unavailable."""
     folder = CACHE / "sources" / version
-    if not folder.is_dir():
+    if not (folder / "sglang").is_dir():
         wheel = next(iter(CACHE.glob(f"sglang-{version}-*.whl")), None) or _download(version)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as work, zipfile.ZipFile(wheel) as archive:

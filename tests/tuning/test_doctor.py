@@ -61,7 +61,7 @@ async def test_the_printed_lines_have_full_names_and_no_wildcard_and_visudo_take
     for lines in (diagnosis.sudoers, diagnosis.sudoers_least):
         assert lines
         granted = [line for line in lines if not line.startswith("#")]
-        assert not any("*" in line for line in granted)
+        assert granted and not any("*" in line for line in granted)
         assert all(line.startswith("%tuners ALL=(root) NOPASSWD: /") for line in granted)
         testhost.exec("groupadd", "-f", "tuners")
         testhost.exec("tee", "/tmp/lines", stdin=("\n".join(lines) + "\n").encode())
