@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ddtui.bench.metrics import EXACT
 from ddtui.bench.model import Place, Point, ServerSide
 from ddtui.words import number
 
@@ -39,6 +40,38 @@ def spread_said(point: Point) -> str:
         if (spread := point.spreads.get(name)) is not None
     ]
     return f"p50/p90/p99 ms: {' · '.join(parts)}" if parts else ""
+
+
+POSITIONS = 8  # of the draft that are told
+
+
+def accept_said(point: Point) -> str:
+    """How the accept length is known, its spread over the requests, the rate of each position, and what the
+    server does not tell.
+    """
+    parts, unknown = [], []
+    if point.accept_length is not None:
+        spread = point.spreads.get("accept")
+        over = (
+            f", p50/p90/p99 of requests {number(spread.median)}/{number(spread.p90)}/{number(spread.p99)}"
+            if spread is not None
+            else ""
+        )
+        parts.append(f"accept by {point.accept_how}{over}")
+    if point.accept_rates:
+        rates = " ".join(f"{100 * rate:.0f}" for rate in point.accept_rates[:POSITIONS])
+        parts.append(f"accepted at 1, 2, …: {rates} %")
+    elif point.accept_how in EXACT:
+        unknown.append("acceptance by position")
+    else:
+        unknown.append("verify steps and accepted drafts")
+    if point.tpot_how == "n - 1":
+        unknown.append("the first chunk's tokens")
+    if not point.cache_told:
+        unknown.append("cache hits")
+    if unknown and point.ok:
+        parts.append(f"not told: {', '.join(unknown)}")
+    return " · ".join(parts)
 
 
 def first_of(names: Sequence[str], most: int) -> str:

@@ -95,6 +95,7 @@ def point(run: Run) -> Point:
         prompts=run.prompts,
         gpus=run.gpus,
         gpus_unknown=run.gpus_unknown,
+        cache_told=not good or any(record.cached_tokens is not None for record in good),
     )
     return replace(made, marks=marks(run, made, good))
 

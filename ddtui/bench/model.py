@@ -177,6 +177,7 @@ class Point:
     prompts: str = ""  # identity of the prompts: equal means comparable
     gpus: tuple[GpuUse, ...] = ()
     gpus_unknown: str = ""  # why there are none: "no nvidia-smi"
+    cache_told: bool = True  # False: no answer says how many tokens came from the cache
 
     @property
     def trusted(self) -> bool:

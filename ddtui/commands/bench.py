@@ -15,7 +15,7 @@ from ddtui.bench import burst as bursts
 from ddtui.bench import kept
 from ddtui.bench.model import Burst, BurstSpec, BurstState, Cell, Estimate, Point
 from ddtui.bench.target import BenchError, Target
-from ddtui.burst_words import beside_said, first_of, spread_said
+from ddtui.burst_words import accept_said, beside_said, first_of, spread_said
 from ddtui.commands.ask import confirm
 from ddtui.commands.failure import InputError
 from ddtui.commands.opened import tuning, wait
@@ -246,6 +246,8 @@ def _lines(point: Point) -> Iterator[str]:
         yield f"    preview: {point.ok} requests are too few for a result"
     if spread := spread_said(point):
         yield f"    {spread}"
+    if accept := accept_said(point):
+        yield f"    {accept}"
     if beside := beside_said(point):
         yield f"    {beside}"
     for mark in point.marks:

@@ -8,7 +8,7 @@ from textual.content import Content
 
 from ddtui.bench import gpu_use
 from ddtui.bench.model import Burst, BurstState, Estimate, Point
-from ddtui.burst_words import beside_said, load_place, spread_said
+from ddtui.burst_words import accept_said, beside_said, load_place, spread_said
 from ddtui.view import RUNNING
 from ddtui.widgets.cells import cut
 from ddtui.widgets.chart_pane import burst_line
@@ -50,6 +50,8 @@ def point_table(points: Sequence[Point], width: int) -> list[Content]:
         marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
         if point.final and (spread := spread_said(point)):
             lines.append(Content.styled(cut(f"   {spread}", width), "$muted"))
+        if point.final and (accept := accept_said(point)):
+            lines.append(Content.styled(cut(f"   {accept}", width), "$muted"))
         if point.final and (beside := beside_said(point)):
             lines.append(Content.styled(cut(f"   {beside}", width), "$muted"))
         if point.final and (gpus := gpu_use.in_words(point.gpus, point.gpus_unknown)):

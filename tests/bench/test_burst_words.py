@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from decide.sides import point
 
-from ddtui.bench.model import Cell, ServerSide, Spread
-from ddtui.burst_words import beside_said, first_of, link_warning, load_place, spread_said
+from ddtui.bench.model import Cell, Estimate, ServerSide, Spread
+from ddtui.burst_words import accept_said, beside_said, first_of, link_warning, load_place, spread_said
 
 POINT = replace(point(Cell(8, 512)), output_rate_whole=904.0, total_rate=None)
 
@@ -36,6 +36,23 @@ def test_two_views_of_a_stream_are_named_apart() -> None:
     said = spread_said(replace(POINT, spreads=spreads))
     assert said == "p50/p90/p99 ms: step gap 38.0/45.6/68.4 · per token 7.70/9.20/13.9"
     assert spread_said(replace(POINT, spreads={})) == ""
+
+
+def test_how_the_accept_length_is_known_is_said_and_what_is_not_told() -> None:
+    length = Estimate(4.7, 4.6, 4.8, 48)
+    spreads = {"accept": Spread(48, 4.7, 4.65, 5.4, 5.6, 5.9)}
+    whole = replace(POINT, accept_length=length, accept_how="histogram", spreads=spreads)
+    whole = replace(whole, accept_rates=(0.82, 0.645, 0.5), tpot_how="n - n1")
+    assert accept_said(whole) == (
+        "accept by histogram, p50/p90/p99 of requests 4.65/5.40/5.90 · accepted at 1, 2, …: 82 64 50 %"
+    )
+    dflash = replace(whole, accept_how="accepted drafts / verify steps", accept_rates=())
+    assert accept_said(dflash).endswith(" · not told: acceptance by position")
+    openai = replace(dflash, accept_how="tokens / chunk", tpot_how="n - 1", cache_told=False)
+    assert accept_said(openai).endswith(
+        "not told: verify steps and accepted drafts, the first chunk's tokens, cache hits"
+    )
+    assert accept_said(POINT) == "not told: verify steps and accepted drafts"
 
 
 def test_a_long_link_is_warned_of_only_where_it_is_in_the_way() -> None:

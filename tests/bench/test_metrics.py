@@ -103,6 +103,10 @@ class TestDefinitions:
         _, length = metrics.accept_length([one, other])
         assert length and length.value == pytest.approx((1 + 9 + 9) / 10)
 
+    def test_cache_hits_that_no_answer_tells_are_unknown(self) -> None:
+        assert metrics.point(steady()).cache_told
+        assert not metrics.point(steady(cached_tokens=None)).cache_told
+
     def test_rates_by_draft_position(self) -> None:
         assert metrics.accept_rates([record(accept_histogram=(2, 1, 0, 1))]) == (0.5, 0.25, 0.25)
         assert metrics.accept_rates([record()]) == ()
