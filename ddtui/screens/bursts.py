@@ -48,8 +48,9 @@ class BurstList(Pane):
     def show(self, bursts: Sequence[Burst]) -> None:
         """The list; where it is empty, why, and what fills it."""
         self.query_one(Choices).set_options(Option(summary(burst)) for burst in bursts)
-        words = "" if bursts else "none of this service yet: x measures the step in force"
-        self.query_one("#no-bursts", Words).show(Content.styled(words, "$muted"))
+        none = self.query_one("#no-bursts", Words)
+        none.display = not bursts
+        none.show(Content.styled("none of this service yet: x measures the step in force", "$muted"))
 
 
 class PointTable(Pane):

@@ -44,6 +44,7 @@ class FirstRun(Dialog[str]):
     FirstRun {
         & > .box { width: 92; overflow-y: auto; scrollbar-size: 1 1; }
         &.-tested .note { display: none; }
+        PickLine { padding: 0 1; }
         #units { height: auto; max-height: 8; margin-top: 1; }
         .later { display: none; }
         &.-found .later.of-found, &.-tested .later.of-tested { display: block; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -15,6 +16,8 @@ from ddtui.actions.action import Action, Where
 from ddtui.actions.table import own
 from ddtui.screens.base import Dialog, written_key
 from ddtui.widgets.cells import cut
+
+BESIDE = 30  # cells of key and name
 
 
 class Help(Dialog[None]):
@@ -90,13 +93,15 @@ def help_lines(groups: Sequence[tuple[str, Sequence[Action]]], width: int) -> Co
         lines.append(Content.styled(name, "bold $primary"))
         for action in actions:
             keys = " ".join(map(written_key, action.key_names))
+            first, *more = textwrap.wrap(action.about, max(20, width - BESIDE)) or [""]
             lines.append(
                 Content.assemble(
                     (cut(keys, 11).rjust(11), "bold $footer-key-foreground"),
                     "  ",
                     cut(action.label, 16).ljust(16),
                     " ",
-                    (cut(action.about, max(0, width - 31)), "$muted"),
+                    (first, "$muted"),
                 )
             )
+            lines += [Content.styled(" " * BESIDE + line, "$muted") for line in more]
     return Content("\n").join(lines)

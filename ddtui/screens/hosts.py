@@ -27,7 +27,7 @@ class HostsDialog(Dialog[str]):
     DEFAULT_CSS = """
     HostsDialog {
         & > .box { width: 96; }
-        #hosts { height: auto; max-height: 16; }
+        #hosts { height: auto; max-height: 16; text-wrap: nowrap; text-overflow: ellipsis; }
     }
     """
 

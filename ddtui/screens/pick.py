@@ -44,7 +44,7 @@ class PickScreen(Screen[None]):
         #pick-box { width: 80; max-width: 94%; height: auto; max-height: 100%; }
         #pick-logo { color: $primary; width: auto; height: auto; margin-bottom: 1; }
         #pick-note { color: $muted; height: auto; margin-top: 1; }
-        Choices { height: auto; max-height: 14; }
+        Choices { height: auto; max-height: 14; text-wrap: nowrap; text-overflow: ellipsis; }
     }
     """
 
@@ -114,5 +114,5 @@ def offer_line(offer: Offer) -> Content:
         " ",
         (cut(offer.where, 18).ljust(18), "$primary"),
         " ",
-        (cut(text, 36), "$error" if offer.problem else "$muted"),
+        (" ".join(text.split()), "$error" if offer.problem else "$muted"),
     )

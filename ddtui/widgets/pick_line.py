@@ -22,7 +22,7 @@ class PickLine(Widget, can_focus=True):
         Binding("left,h", "turn(-1)", "previous", show=False),
     ]
     DEFAULT_CSS = """
-    PickLine { height: 1; width: 1fr; background: $panel; padding: 0 1; }
+    PickLine { height: 1; width: 1fr; background: $panel; }
     PickLine:focus { background: $block-cursor-background; }
     """
 
