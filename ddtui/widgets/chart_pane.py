@@ -131,7 +131,8 @@ def burst_line(burst: Burst, width: int) -> Content:
     """The burst in one line: what is measured, how far it is, or why it ended."""
     if burst.state in FAILED:
         glyph, colour = ("✗", "$error") if burst.state is BurstState.FAILED else ("–", "$muted")
-        return Content.assemble((f"{glyph} ", colour), cut(f"burst {burst.state}: {burst.text}", width - 2))
+        why = f": {burst.text}" if burst.text and burst.text != burst.state else ""
+        return Content.assemble((f"{glyph} ", colour), cut(f"burst {burst.state}{why}", width - 2))
     if burst.cell is None or burst.state is not BurstState.RUNNING:
         return bar(width, burst.fraction, burst.eta_seconds, label=cut(burst.text or burst.state, width // 2))
     label = f"C={burst.cell.concurrency} ctx={tokens(burst.cell.context)}"
