@@ -50,7 +50,7 @@ def accept_said(point: Point) -> str:
     server does not tell.
     """
     parts, unknown = [], []
-    if point.accept_length is not None:
+    if point.accept_length is not None and point.accept_how:
         spread = point.spreads.get("accept")
         over = (
             f", p50/p90/p99 of requests {number(spread.median)}/{number(spread.p90)}/{number(spread.p99)}"
@@ -63,7 +63,7 @@ def accept_said(point: Point) -> str:
         parts.append(f"accepted at 1, 2, …: {rates} %")
     elif point.accept_how in EXACT:
         unknown.append("acceptance by position")
-    else:
+    elif point.accept_how or point.accept_length is None:
         unknown.append("verify steps and accepted drafts")
     if point.tpot_how == "n - 1":
         unknown.append("the first chunk's tokens")

@@ -52,6 +52,7 @@ def test_how_the_accept_length_is_known_is_said_and_what_is_not_told() -> None:
     assert accept_said(openai).endswith(
         "not told: verify steps and accepted drafts, the first chunk's tokens, cache hits"
     )
+    assert accept_said(replace(POINT, accept_length=length)) == "", "of an old burst it is not known how"
     assert accept_said(POINT) == "not told: verify steps and accepted drafts"
 
 
