@@ -19,9 +19,10 @@ class Limits:
 
     whole: int | None = None  # prompt and output tokens of one request
     prompt: int | None = None
-    pool: int | None = None  # tokens of all requests together
-    running: int | None = None  # requests at once
+    pool: int | None = None  # tokens of all requests together, on one data-parallel rank
+    running: int | None = None  # requests at once, on one rank
     vocab: int | None = None
+    ranks: int = 1
 
     def problem(self, spec: BurstSpec, cell: Cell, prompts: Prompts | None = None) -> str | None:
         """Why this cell must not be sent; with its prompts, if they are made: text may come out longer."""
@@ -42,11 +43,12 @@ class Limits:
 
     def warning(self, spec: BurstSpec, cell: Cell) -> str | None:
         """Why this cell will measure a queue as well."""
-        if self.running is not None and cell.concurrency > self.running:
-            return f"the server runs {self.running} requests at once: {cell.concurrency} wait for each other"
+        running, pool = (None if one is None else self.ranks * one for one in (self.running, self.pool))
+        if running is not None and cell.concurrency > running:
+            return f"the server runs {running} requests at once: {cell.concurrency} wait for each other"
         need = cell.concurrency * (cell.context + spec.output)
-        if self.pool is not None and need > self.pool:
-            return f"{cell.concurrency} requests need {need} tokens of a KV pool of {self.pool}: they wait"
+        if pool is not None and need > pool:
+            return f"{cell.concurrency} requests need {need} tokens of a KV pool of {pool}: they wait"
         return None
 
 
@@ -68,6 +70,7 @@ async def limits(api: Api, vocab: int | None, longest: int | None) -> Limits:
         pool=info.max_total_num_tokens,
         running=info.max_running_requests,
         vocab=vocab,
+        ranks=max(1, len(info.dp)),
     )
 
 

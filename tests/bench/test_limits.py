@@ -45,6 +45,7 @@ def test_a_cell_beyond_a_limit_has_a_problem(limits: Limits, made: Prompts | Non
     [
         (Limits(running=4, pool=4400), None),
         (Limits(running=3), "the server runs 3 requests at once: 4 wait for each other"),
+        (Limits(running=3, pool=4399, ranks=2), None),
         (Limits(pool=4399), "4 requests need 4400 tokens of a KV pool of 4399: they wait"),
     ],
 )
