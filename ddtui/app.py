@@ -33,7 +33,7 @@ from ddtui.actions.table import BY_ID
 from ddtui.ascii import InAscii
 from ddtui.bindings import bindings, checked
 from ddtui.desk import Desk, Event, said
-from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted
+from ddtui.messages import EarlierStopped, EarlierWanted, MarkWanted, SaveWanted
 from ddtui.open_hosts import OpenHost, OpenHosts
 from ddtui.profile import Profile
 from ddtui.screens.base import ConsoleScreen, Dialog, Work
@@ -309,7 +309,11 @@ class DdtuiApp(App[int]):
 
     def on_mark_wanted(self, event: MarkWanted) -> None:
         event.stop()
-        self.spawn("mark", self.desk.mark_by_hand(event.text))
+        self.spawn("mark", self.flows.mark(event.text))
+
+    def on_save_wanted(self, event: SaveWanted) -> None:
+        event.stop()
+        self.spawn("save", self.flows.save(event.path, event.rows, event.what))
 
     # actions of everywhere
 
@@ -443,7 +447,8 @@ class DdtuiApp(App[int]):
         screen = self.screen
         if isinstance(screen, ConsoleScreen):
             name = screen.PLACE.value
-            self.push_screen(Help(name, groups_for(screen.PLACE, screen.knob_actions, screen.PARTS)))
+            groups = groups_for(screen.PLACE, screen.knob_actions, screen.PARTS)
+            self.push_screen(Help(name, groups, screen.desk.keymap))
 
     def action_palette(self) -> None:
         self.push_screen(CommandPalette(id="--command-palette"))

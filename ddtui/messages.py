@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from textual.message import Message
 
 from ddtui.tuning.model import NextAction, Verdict
@@ -74,3 +77,11 @@ class EarlierWanted(Message):
     def __init__(self, until: float | None = None) -> None:
         super().__init__()
         self.until = until
+
+
+class SaveWanted(Message):
+    """Lines of the journal (unix time, text) are to be written to a new file; `what` they are: "lines"."""
+
+    def __init__(self, path: Path, rows: Sequence[tuple[float, str]], what: str) -> None:
+        super().__init__()
+        self.path, self.rows, self.what = path, rows, what

@@ -20,6 +20,7 @@ from ddtui.desk import said
 from ddtui.profile import Bench
 from ddtui.screens.base import Dialog, Work
 from ddtui.screens.burst import counts
+from ddtui.screens.waiting import InPlace
 from ddtui.tuning import telling
 from ddtui.tuning.forecast import Forecast
 from ddtui.widgets.pick_line import PickLine
@@ -47,6 +48,10 @@ class TrialDialog(Dialog[Forecast]):
         super().__init__()
         self._bench, self._forecasts, self._calibrated = bench, forecasts, calibrated
         self._made: Forecast | None = None
+        self._waiting = InPlace(
+            lambda words: self.query_one("#takes", Words).show(words),
+            lambda: self.query_one("#takes").size.width,
+        )
 
     def about(self) -> Content:
         """What this does."""
@@ -114,9 +119,8 @@ class TrialDialog(Dialog[Forecast]):
         takes = self.query_one("#takes", Words)
         try:
             wanted = self.plan()
-            takes.show(Content.styled("working out what it takes …", "$muted"))
             await asyncio.sleep(0.05)  # while it is typed
-            made = await self._forecasts(wanted)
+            made = await self._waiting.wait("working out what it takes", self._forecasts(wanted))
         except Exception as error:
             takes.show(Content.styled(said(error), "$error"))
             return

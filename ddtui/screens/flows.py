@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from ddtui.bench.model import BurstSpec
@@ -14,6 +16,7 @@ from ddtui.screens.dialogs import Confirm, Problem, Secret, Trust
 from ddtui.screens.waiting import Patience, Stopped
 from ddtui.tuning.model import Plan, Progress, Turn
 from ddtui.view import ChangeKind
+from ddtui.widgets import journal_file
 from ddtui.words import duration
 
 T = TypeVar("T")
@@ -166,6 +169,30 @@ class Flows:
         """Read every layer now."""
         with suppress(Stopped):
             await self._patience.wait("Reading every layer", self._desk.session.refresh())
+
+    async def mark(self, text: str) -> None:
+        """Write a marker with both clocks into the journal."""
+        with suppress(Stopped):
+            await self._patience.wait("Asking for the host's time", self._desk.mark_by_hand(text))
+
+    async def save(self, path: Path, rows: Sequence[tuple[float, str]], what: str) -> None:
+        """Write lines of the journal to a new file; `what` they are: "lines"."""
+        done, stopped = 0.0, False
+
+        def go_on(part: float) -> bool:
+            nonlocal done
+            done = part
+            return not stopped
+
+        try:
+            work = asyncio.to_thread(journal_file.save, path, rows, go_on)
+            count = await self._patience.wait("Saving the journal", work, lambda: done)
+        except Stopped:
+            stopped = True  # the thread ends by that, and takes the file away
+        except OSError as error:
+            self._desk.tell("error", "not saved", f"{path}: {error.strerror or type(error).__name__}")
+        else:
+            self._desk.tell("information", "saved", f"{count:,} {what} in {path}")
 
     async def burst(self, contexts: Sequence[int] = ()) -> None:
         """Choose a burst and run it; `contexts` instead of the profile's, where something asks for them."""

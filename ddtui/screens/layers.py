@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from ddtui.desk import Desk
-from ddtui.screens.base import Dialog
+from ddtui.screens.base import Console, Dialog
 from ddtui.view import LayerView
 from ddtui.widgets.choices import Choices
 from ddtui.words import duration
@@ -79,7 +79,7 @@ class LayersDialog(Dialog[None]):
             self.notify("line copied", timeout=2, markup=False)
 
     def action_again(self) -> None:
-        self.app.run_worker(self._desk.session.refresh(), group="refresh", exclusive=True)
+        cast(Console, self.app).refresh_layers()
 
 
 def lines(layers: Sequence[LayerView], now: float) -> list[Line]:

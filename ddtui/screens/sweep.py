@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
@@ -24,6 +25,7 @@ from ddtui.profile import Profile
 from ddtui.screens.ask_text import AskText
 from ddtui.screens.dialogs import Confirm
 from ddtui.screens.paned import PanedScreen
+from ddtui.screens.waiting import InPlace, Stopped
 from ddtui.store.listing import SweepRow
 from ddtui.store.model import HistoryError
 from ddtui.tuning import telling
@@ -41,6 +43,7 @@ from ddtui.words import plural
 
 NARROW = 110
 WIDE = 180
+TAKES = "What it takes"
 SETTLED = 0.3  # seconds without a change, before what it takes is worked out
 LISTED = 200  # settings that are listed
 
@@ -149,6 +152,7 @@ class SweepScreen(PanedScreen):
         self.row = PaneRow(self.form, self.plan, self.earlier, self.trials, id="sweep-row")
         self.rows = (self.row,)
         self._others: Mapping[str, Profile] = {}  # those that may share it
+        self._waiting = InPlace(partial(self.plan.show, TAKES), lambda: self.plan.content_size.width - 2)
         self._file = ""  # where the plan was read from or written to
         self._listed = (False, 0)  # whether one runs, and its trials, when the earlier ones were read
 
@@ -202,18 +206,26 @@ class SweepScreen(PanedScreen):
         await asyncio.sleep(SETTLED)
         if not self.form.children or not self.plan.children:
             return  # the console is being left
-        title = "What it takes"
         try:
             wanted = self.form.plan()
-            self.plan.show(
-                title,
-                Content.styled(f"{plural(len(wanted.settings), 'setting')}: working it out …", "$muted"),
+            work = self.desk.session.forecast(wanted, hosts=1 + len(self.form.hosts))
+            made = await self._waiting.wait(
+                f"{plural(len(wanted.settings), 'setting')}: working it out", work
             )
-            made = await self.desk.session.forecast(wanted, hosts=1 + len(self.form.hosts))
-        except Exception as error:
-            self.plan.show(title, Content.styled(said(error), "$warning"))
+        except Stopped:
+            self.plan.show(TAKES, Content.styled("stopped; any change of the form works it out", "$muted"))
             return
-        self.plan.show(title, forecast_words(made))
+        except Exception as error:
+            self.plan.show(TAKES, Content.styled(said(error), "$warning"))
+            return
+        self.plan.show(TAKES, forecast_words(made))
+
+    def action_back(self) -> None:
+        """What is being worked out is stopped first."""
+        if self._waiting.busy:
+            self._waiting.stop()
+        else:
+            super().action_back()
 
     # earlier ones
 

@@ -1,11 +1,14 @@
-"""A wait that takes longer than a moment: what it is for, a bar, an estimate by the last time, a way out."""
+"""A wait that takes longer than a moment: what it is for, a bar, an estimate by the last time, a way out.
+
+In a box of its own, or in the place where its result will stand.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -100,4 +103,43 @@ class Patience:
             if over:  # the box is gone before what comes next is shown
                 await asyncio.wait(over)
         self._took[what] = time.monotonic() - began
+        return task.result()
+
+
+class InPlace:
+    """A wait that is shown where its result will stand; `stop` ends it."""
+
+    def __init__(self, show: Callable[[Content], None], width: Callable[[], int]) -> None:
+        self._show, self._width = show, width
+        self._took: float | None = None  # the last time
+        self._task: asyncio.Future[Any] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self._task is not None
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def wait(self, what: str, work: Awaitable[T]) -> T:
+        """The result of the work. Raises what it raises, and Stopped."""
+        began = time.monotonic()
+        task = asyncio.ensure_future(work)
+        self._task = task
+        try:
+            self._show(Content.styled(f"{what} …", "$muted"))
+            await asyncio.wait({task}, timeout=SOON)
+            while not task.done():
+                line = how_far(max(20, self._width()), time.monotonic() - began, self._took)
+                self._show(Content("\n").join([Content.styled(f"{what} …   esc stops", "$muted"), line]))
+                await asyncio.wait({task}, timeout=0.2)
+            if task.cancelled():
+                raise Stopped
+        finally:
+            if not task.done():
+                task.cancel()
+            if self._task is task:
+                self._task = None
+        self._took = time.monotonic() - began
         return task.result()

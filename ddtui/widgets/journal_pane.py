@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,9 +19,8 @@ from textual.widgets import Input, Static
 
 from ddtui.actions.action import Where
 from ddtui.bindings import bindings
-from ddtui.messages import EarlierWanted, JournalChanged, MarkWanted
+from ddtui.messages import EarlierWanted, JournalChanged, MarkWanted, SaveWanted
 from ddtui.widgets.decode_strip import DecodeStrip
-from ddtui.widgets.journal_file import save
 from ddtui.widgets.journal_filter import FilterError, parse_filter
 from ddtui.widgets.journal_lines import LEVELS
 from ddtui.widgets.journal_memory import JournalMemory
@@ -405,18 +403,9 @@ class JournalPane(Pane):
             return f"{path} exists; give another name"
         store, view = self._store, self.view
         rows = [(store.times[n - store.base], view.text_of(n)) for n in view.shown_numbers()]
-        self.run_worker(self._write(path, rows), group="save", exit_on_error=False)
+        what = "lines that match" if view.narrowed and view.filter.searching else "lines"
+        self.post_message(SaveWanted(path, rows, what))
         return None
-
-    async def _write(self, path: Path, rows: list[tuple[float, str]]) -> None:
-        try:
-            count = await asyncio.to_thread(save, path, rows)
-        except OSError as error:
-            why = error.strerror or type(error).__name__
-            self.notify(f"{path}: {why}", title="not saved", severity="error", markup=False)
-            return
-        what = "lines that match" if self.view.narrowed and self.view.filter.searching else "lines"
-        self.notify(f"{count:,} {what} in {path}", title="saved", markup=False)
 
     # pinned patterns
 

@@ -10,18 +10,21 @@ import pytest
 from console.fakes import NOW, STARTING, FakeSession
 from console.harness import console
 from console.histories import make_past
+from textual.content import Content
 
+from ddtui.bench.experiment import ExperimentPlan
 from ddtui.past import Past
 from ddtui.screens.connect import ConnectScreen
 from ddtui.screens.dialogs import Confirm, Problem
 from ddtui.screens.logs import LogsScreen
 from ddtui.screens.review import Review
 from ddtui.screens.tune import TuneScreen
-from ddtui.screens.waiting import Waiting, how_far
+from ddtui.screens.waiting import InPlace, Stopped, Waiting, how_far
 from ddtui.session import JournalLine
 from ddtui.store.history import History
+from ddtui.tuning.forecast import Forecast
 from ddtui.tuning.model import Op, Plan, Turn
-from ddtui.widgets.journal_pane import reading_words
+from ddtui.widgets.journal_pane import Question, reading_words
 from ddtui.widgets.journal_store import Reading
 
 
@@ -197,3 +200,95 @@ async def test_an_import_that_is_stopped_takes_nothing_in_and_knew_how_far_it_wa
     assert len(parts) == 5 and 0 < (parts[0] or 0) < (parts[4] or 0) < 1
     assert await empty.rows("steps", everywhere=True) == []
     assert sum((await empty.take_in(str(file), lambda part: None)).values()) > 10
+
+
+class Ponders(FakeSession):
+    """Takes its time to work out what a sweep takes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = asyncio.Event()
+        self.stopped = 0
+
+    async def forecast(self, wanted: ExperimentPlan, *, hosts: int = 1) -> Forecast:
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            self.stopped += 1
+            raise
+        return await super().forecast(wanted, hosts=hosts)
+
+
+async def test_what_an_a_b_takes_is_worked_out_with_a_bar_and_escape_ends_it() -> None:
+    session = Ponders()
+    async with console(session) as desk:
+        desk.app.desk.turn(Turn("budget", Op.SET, "16"))
+        await desk.press("A")
+        await desk.until(lambda: "working out what it takes …   esc stops" in desk.text())
+        assert "░░░" in desk.text()
+        await desk.press("escape")
+        await desk.back_at(TuneScreen)
+        await desk.until(lambda: session.stopped)
+
+
+async def test_what_a_sweep_takes_is_worked_out_with_a_bar_and_escape_stops_that_first() -> None:
+    session = Ponders()
+    async with console(session) as desk:
+        await desk.press("5")
+        await desk.until(lambda: "pick values of a knob" in desk.text())
+        await desk.press("space")
+        await desk.until(lambda: "working it out …   esc stops" in desk.text())
+        assert "░░░" in desk.text()
+        sweep = desk.app.screen
+        await desk.press("escape")
+        await desk.until(lambda: "any change of the form works it out" in desk.text())
+        assert session.stopped and desk.app.screen is sweep
+        session.go.set()
+        await desk.press("escape")
+        await desk.back_at(TuneScreen)
+
+
+async def test_the_second_wait_in_a_place_is_estimated_by_the_first() -> None:
+    shown: list[str] = []
+    estimated = asyncio.Event()
+
+    def show(words: Content) -> None:
+        shown.append(words.plain)
+        if "%" in words.plain:
+            estimated.set()
+
+    place = InPlace(show, lambda: 60)
+    assert await place.wait("counting", asyncio.sleep(0.05, 7)) == 7
+    assert any("░░░" in words for words in shown) and not estimated.is_set()
+    again = asyncio.create_task(place.wait("counting", asyncio.Event().wait()))
+    await estimated.wait()
+    place.stop()
+    with pytest.raises(Stopped):
+        await again
+    assert not place.busy
+
+
+async def test_saving_that_is_stopped_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    began, go_on, file = threading.Event(), threading.Event(), tmp_path / "a.log"
+
+    def redacted(text: str) -> str:
+        began.set()
+        go_on.wait()
+        return text
+
+    monkeypatch.setattr("ddtui.widgets.journal_file.redact", redacted)
+    session = FakeSession()
+    session.lines.put_nowait([JournalLine(NOW, f"line {i}") for i in range(1001)])
+    async with console(session) as desk:
+        await desk.until(lambda: len(desk.app.desk.store) == 1001)
+        desk.app.act("save")
+        await desk.until(lambda: "save as" in desk.text())
+        desk.tune.journal.query_one(Question).value = str(file)
+        await desk.press("enter")
+        await desk.dialog(Waiting)
+        assert "Saving the journal" in desk.text() and began.is_set()
+        await desk.press("escape")
+        await desk.back_at(TuneScreen)
+        go_on.set()
+        await desk.until(lambda: not file.exists())
+        assert "saved" not in desk.told()
