@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,7 +12,7 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Static
 
-from ddtui.actions.action import Action, Where
+from ddtui.actions.action import Action, Where, keys_of
 from ddtui.actions.table import own
 from ddtui.screens.base import Dialog, written_key
 from ddtui.widgets.cells import cut
@@ -37,9 +37,11 @@ class Help(Dialog[None]):
     }
     """
 
-    def __init__(self, here: str, groups: Sequence[tuple[str, Sequence[Action]]]) -> None:
+    def __init__(
+        self, here: str, groups: Sequence[tuple[str, Sequence[Action]]], keymap: Mapping[str, str]
+    ) -> None:
         super().__init__()
-        self._here, self._groups = here, groups
+        self._here, self._groups, self._keymap = here, groups, keymap
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="box") as box:
@@ -54,7 +56,7 @@ class Help(Dialog[None]):
     def on_resize(self) -> None:
         self.query_one("#keys").styles.max_height = max(4, self.size.height - 4)
         width = min(94, int(self.size.width * 0.96) - 8)
-        self.query_one("#key-lines", Static).update(help_lines(self._groups, width))
+        self.query_one("#key-lines", Static).update(help_lines(self._groups, width, self._keymap))
 
     def action_scroll(self, by: int) -> None:
         self.query_one("#keys", VerticalScroll).scroll_relative(y=by, animate=False)
@@ -84,7 +86,9 @@ def groups_for(
 PART_NAMES = {Where.CHART: "charts"}
 
 
-def help_lines(groups: Sequence[tuple[str, Sequence[Action]]], width: int) -> Content:
+def help_lines(
+    groups: Sequence[tuple[str, Sequence[Action]]], width: int, keymap: Mapping[str, str]
+) -> Content:
     """All groups as lines of key, name and sentence."""
     lines: list[Content] = []
     for name, actions in groups:
@@ -92,7 +96,7 @@ def help_lines(groups: Sequence[tuple[str, Sequence[Action]]], width: int) -> Co
             lines.append(Content(""))
         lines.append(Content.styled(name, "bold $primary"))
         for action in actions:
-            keys = " ".join(map(written_key, action.key_names))
+            keys = " ".join(map(written_key, keys_of(action, keymap)))
             first, *more = textwrap.wrap(action.about, max(20, width - BESIDE)) or [""]
             lines.append(
                 Content.assemble(

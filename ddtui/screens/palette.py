@@ -9,33 +9,40 @@ from typing import cast
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
-from ddtui.actions.action import Action
-from ddtui.screens.base import Console, ConsoleScreen
+from ddtui.actions.action import Action, keys_of
+from ddtui.screens.base import Console, ConsoleScreen, written_key
 
 
 class Actions(Provider):
     """What can be done on the screen below the palette; what cannot now says why."""
 
-    def _here(self) -> Iterator[tuple[Action, str, str]]:
+    def _here(self) -> Iterator[tuple[Action, str, Content, str]]:
+        """Each with its name, the key that does it without the palette, and what it is or why not now."""
         screen = self.screen
         if not isinstance(screen, ConsoleScreen):
             return
         for action in screen.actions_here():
-            why = screen.desk.why_not(action)
-            yield action, f"{action.area}: {action.label}", action.about if why is None else f"not now: {why}"
+            why, keys = screen.desk.why_not(action), keys_of(action, screen.desk.keymap)
+            key = (
+                Content.styled(f"   {written_key(keys[0])}", "$footer-key-foreground")
+                if keys
+                else Content("")
+            )
+            about = action.about if why is None else f"not now: {why}"
+            yield action, f"{action.area}: {action.label}", key, about
 
     async def discover(self) -> Hits:
-        for action, name, about in self._here():
+        for action, name, key, about in self._here():
             act = partial(cast(Console, self.app).act, action.id)
-            yield DiscoveryHit(Content(name), act, name, about)
+            yield DiscoveryHit(Content(name) + key, act, name, about)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for action, name, about in self._here():
+        for action, name, key, about in self._here():
             score = max(matcher.match(name), matcher.match(action.about) * 0.5)
             if score > 0:
                 act = partial(cast(Console, self.app).act, action.id)
-                yield Hit(score, matcher.highlight(name), act, name, about)
+                yield Hit(score, matcher.highlight(name) + key, act, name, about)
 
 
 class Themes(Provider):

@@ -130,7 +130,7 @@ async def test_the_palette_finds_an_action_by_name_and_does_it() -> None:
         await desk.press("ctrl+p")
         await desk.until(lambda: type(desk.app.screen).__name__ == "CommandPalette")
         await desk.type("bursts")
-        await desk.until(lambda: "go to: bursts" in desk.text())
+        await desk.until(lambda: "go to: bursts   3" in desk.text())
         await desk.press("enter", "enter")
         await desk.until(lambda: type(desk.app.screen).__name__ == "BurstsScreen")
 
@@ -224,10 +224,18 @@ async def test_any_theme_of_textual_can_be_used() -> None:
                 assert "Service" in desk.text()
 
 
-async def test_a_users_keymap_moves_a_key_in_footer_and_help() -> None:
+async def test_a_users_keymap_moves_a_key_in_footer_help_and_palette() -> None:
     async with console(keymap={"burst": "Z"}) as desk:
         await desk.pilot.pause()
         assert "Z burst" in desk.text()
+        await desk.press("question_mark")
+        await desk.dialog(Help)
+        await desk.press("space", "space", "space", "space", "space")
+        await desk.until(lambda: "Z  burst " in desk.text())
+        await desk.press("escape", "ctrl+p")
+        await desk.until(lambda: "burst: burst   Z" in desk.text())
+        await desk.press("escape", "escape")
+        await desk.back_at(TuneScreen)
         await desk.press("Z")
         await desk.until(lambda: type(desk.app.screen).__name__ == "BurstDialog")
 

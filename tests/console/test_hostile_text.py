@@ -131,7 +131,7 @@ async def test_every_dialog_shows_it_too() -> None:
                 Trust(HostKey(text, 22, text, text)),
                 Review(plan, text, title=text),
                 KnobDialog(desk.app.desk.view, knob, KnobRow("budget", "--x", text, text, text)),
-                Help(text, []),
+                Help(text, [], {}),
             ):
                 await desk.app.push_screen(dialog)
                 await desk.pilot.pause()
