@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from console.fakes import NOW, FakeSession
+from textual.app import App
 from textual.pilot import Pilot
 from textual.screen import Screen
 
@@ -24,11 +25,20 @@ def make_app(session: FakeSession, **changes: object) -> DdtuiApp:
 
 
 async def until(pilot: Pilot[int], state: Callable[[], object], what: str = "") -> None:
-    """Wait for a state. The deadline is for a test that hangs, not a measure."""
-    async with asyncio.timeout(20):
-        while not state():
-            await pilot.pause()
-            await asyncio.sleep(0.005)
+    """Wait for a state. The deadline is for a test that hangs, not a measure; the failure shows the screen."""
+    __tracebackhide__ = True
+    try:
+        async with asyncio.timeout(20):
+            while not state():
+                await pilot.pause()
+                await asyncio.sleep(0.005)
+    except TimeoutError:
+        raise AssertionError(f"{what or 'a state'} did not come; the screen:\n{text_of(pilot.app)}") from None
+
+
+def text_of(app: App[int]) -> str:
+    """What the screen shows, as lines."""
+    return "\n".join(strip.text for strip in app.screen._compositor.render_strips())
 
 
 @dataclass
@@ -79,9 +89,7 @@ class Desk:
         return "\n".join(notification.message for notification in self.app._notifications)
 
     def text(self) -> str:
-        """What the screen shows, as lines."""
-        lines = self.app.screen._compositor.render_strips()
-        return "\n".join(strip.text for strip in lines)
+        return text_of(self.app)
 
 
 @asynccontextmanager
