@@ -117,6 +117,7 @@ class _Running:
     ) -> None:
         self.changed = asyncio.Event()
         self._on_keep = on_keep
+        self._api = Api(target.endpoint, target.api_key)
         self._spec = spec
         self._target = target
         self._folder = folder
@@ -149,18 +150,16 @@ class _Running:
 
     async def work(self) -> None:
         """All cells. Ends with a final state; never raises but for a fault of ddtui's own."""
-        api = Api(self._target.endpoint, self._target.api_key)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             with open(self.burst.raw, "a", encoding="utf-8") as raw:  # noqa: ASYNC230 (small appends)
                 _append(raw, {"kind": "burst", **kept.to_plain(self.burst)})
                 self._keep()
-                await self._all_cells(api, raw)
+                await self._all_cells(raw)
                 _append(raw, {"kind": "done", **kept.to_plain(self.burst)})
         except asyncio.CancelledError:
             self._publish(state=BurstState.CANCELLED, text="cancelled", eta_seconds=None)
-            with suppress(ApiError, TimeoutError):
-                await api.abort(f"{self.burst.id}-")
+            await self.abort()
             raise
         except (BenchError, ApiError, HostError) as problem:
             self._publish(state=BurstState.FAILED, text=str(problem), eta_seconds=None)
@@ -168,13 +167,13 @@ class _Running:
             text = f"{problem.filename or self.burst.raw}: {problem.strerror or problem}"
             self._publish(state=BurstState.FAILED, text=text, eta_seconds=None)
         finally:
-            await api.close()
+            await self._api.close()
 
-    async def _all_cells(self, api: Api, raw: TextIO) -> None:
+    async def _all_cells(self, raw: TextIO) -> None:
         self._publish(state=BurstState.PREPARING, text="asking the server for a token")
-        await self._ready(api)
-        tokenize = await self._tokenizer(api)
-        limits = await server_side.limits(api, self._target.vocab_size, self._longest)
+        await self._ready()
+        tokenize = await self._tokenizer()
+        limits = await server_side.limits(self._api, self._target.vocab_size, self._longest)
         for number, cell in enumerate(self._spec.cells):
             began = time.monotonic()
             self._publish(
@@ -183,7 +182,7 @@ class _Running:
                 text="making prompts",
                 fraction=number / len(self._spec.cells),
             )
-            point = await self._cell(api, raw, number, cell, tokenize, limits)
+            point = await self._cell(raw, number, cell, tokenize, limits)
             self._spent.append(time.monotonic() - began)
             _append(
                 raw, {"kind": "point", **kept.to_plain(replace(self.burst, points=(point,)))["points"][0]}
@@ -195,34 +194,30 @@ class _Running:
     def _final_points(self) -> tuple[Point, ...]:
         return tuple(point for point in self.burst.points if point.final)
 
-    async def _ready(self, api: Api) -> None:
+    async def _ready(self) -> None:
         """A server may answer long before it generates, or no more."""
         try:
-            await api.generate_one(text="The", max_new_tokens=2, rid=f"{self.burst.id}-probe", timeout=READY)
+            await self._api.generate_one(
+                text="The", max_new_tokens=2, rid=f"{self.burst.id}-probe", timeout=READY
+            )
         except ApiError as problem:
             if problem.status not in (404, 405) or self._spec.endpoint == "generate":
                 raise BenchError(f"the server does not generate: {problem}") from None
 
-    async def _tokenizer(self, api: Api) -> workload.Tokenize | None:
+    async def _tokenizer(self) -> workload.Tokenize | None:
         async def tokenize(text: str) -> Sequence[int]:
             if text not in self._known:
-                self._known[text] = (await api.tokenize(text)).ids
+                self._known[text] = (await self._api.tokenize(text)).ids
             return self._known[text]
 
         try:
-            self._longest = (await api.tokenize("x")).max_model_len
+            self._longest = (await self._api.tokenize("x")).max_model_len
         except ApiError:
             return None
         return tokenize
 
     async def _cell(
-        self,
-        api: Api,
-        raw: TextIO,
-        number: int,
-        cell: Cell,
-        tokenize: workload.Tokenize | None,
-        limits: Limits,
+        self, raw: TextIO, number: int, cell: Cell, tokenize: workload.Tokenize | None, limits: Limits
     ) -> Point:
         spec = self._spec
         problem = limits.problem(spec, cell)
@@ -242,34 +237,34 @@ class _Running:
             run = metrics.Run(cell, time.time(), 0.0, [], None, None, spec.output, final=True)
             return replace(metrics.point(run), marks=(problem,))
         self._warn(limits.warning(spec, cell))
-        flushed, others = await self._flush(api)
-        watch = Watch(api, cell.concurrency, flushed, others)
+        flushed, others = await self._flush()
+        watch = Watch(self._api, cell.concurrency, flushed, others)
         await watch.begin()
         loading = _Loading(self, cell, raw, number, watch, prompts)
         point = await loading.run()
         self._warn_of_link(point)
         return point
 
-    async def _flush(self, api: Api) -> tuple[bool, str]:
+    async def _flush(self) -> tuple[bool, str]:
         """Whether the prefix cache is empty now; and who else uses the server."""
         others = ""
         for left in reversed(range(IDLE_TRIES)):  # what just ended may still be counted
-            others = await self._others(api)
-            if not others and await self._flushed(api):
+            others = await self._others()
+            if not others and await self._flushed():
                 return True, ""
             if left:
                 await asyncio.sleep(IDLE_PAUSE)
         self._warn("the prefix cache was not flushed: requests run on the server")
         return False, others
 
-    async def _flushed(self, api: Api) -> bool:
+    async def _flushed(self) -> bool:
         with suppress(ApiError):
-            return await api.flush_cache()
+            return await self._api.flush_cache()
         return False
 
-    async def _others(self, api: Api) -> str:
+    async def _others(self) -> str:
         with suppress(ApiError):
-            loads = await api.loads()
+            loads = await self._api.loads()
             if loads.running and "metrics" not in loads.source:
                 were = "request was" if loads.running == 1 else "requests were"
                 return f"{loads.running} {were} running before the first of ours"
@@ -287,6 +282,11 @@ class _Running:
             )
 
     # what a cell's load needs of its burst
+
+    async def abort(self) -> None:
+        """End what of ours still runs on the server, by rid."""
+        with suppress(ApiError, TimeoutError):
+            await self._api.abort(f"{self.burst.id}-")
 
     @property
     def host(self) -> Host | None:
@@ -386,6 +386,7 @@ class _Loading:
             raise
         except ExceptionGroup as problems:
             problem = problems.exceptions[0]
+            await self._burst.abort()  # the worker is gone, or nobody hears it
             if not isinstance(problem, BenchError | HostError) or not self._records:
                 raise problem from None
             self._why.append(str(problem))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import subprocess
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -273,6 +276,27 @@ async def test_a_slow_link_is_told_where_it_matters(rtt: float, says: tuple[str,
     assert last.rtt_ms == rtt and len(told) == len(says)
     for warning, words in zip(told, says, strict=True):
         assert words in warning
+
+
+async def test_a_worker_that_is_killed_ends_the_burst_with_what_it_has() -> None:
+    killed = False
+    async with serving(LittleServer(step=0.01, tokens=1)) as server:
+        async with asyncio.timeout(60):
+            async for last in burst.run(replace(SPEC, requests=500), target(server)):
+                if not killed and last.points and last.points[-1].ok >= 2:
+                    os.kill(worker_of_this_process(), signal.SIGKILL)
+                    killed = True
+        assert f"{last.id}-" in server.aborted
+        while server.running:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    (point,) = last.points
+    assert last.state is BurstState.DONE and point.final and point.ok >= 2
+    assert any(mark.startswith("the load process ended early") for mark in point.marks)
+
+
+def worker_of_this_process() -> int:
+    done = subprocess.run(["pgrep", "-P", str(os.getpid()), "-f", "sys.stdin.readline"], capture_output=True)
+    return int(done.stdout)
 
 
 async def test_while_nothing_comes_the_burst_says_so() -> None:
