@@ -96,7 +96,9 @@ class AdvicePane(Pane):
 
 
 NO_ADVICE = Option(
-    Content.styled("none yet: it takes two measured settings that differ in one knob alone", "$muted"),
+    Content.styled(
+        "none yet: it takes two settings that differ in one knob alone, measured beyond a preview", "$muted"
+    ),
     disabled=True,
 )
 

@@ -8,6 +8,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.color import Color as RichColor
 from rich.console import Console
 from rich.segment import Segment
@@ -231,12 +232,19 @@ def _look(job: Job) -> list[tuple[Series, str, RGB]]:
 
 
 def _legend(job: Job) -> Strip:
+    """The unit and the series; where they do not fit, what their letters stand for, without the letters."""
+    known = [(series.name, marker, colour) for series, marker, colour in _look(job) if series.marks]
+    unit = f"{job.data.y_label}  "
+    if cell_len(unit + "  ".join(f"{marker} {name}" for name, marker, _ in known)) > job.width:
+        known = [(name.rpartition(" = ")[2], marker, colour) for name, marker, colour in known]
     faint = Style(color=RichColor.from_rgb(*job.faint))
-    segments = [Segment(f"{job.data.y_label}  ", faint)]
-    for series, marker, colour in _look(job):
-        if series.marks:
-            segments.append(Segment(f"{marker} {series.name}  ", Style(color=RichColor.from_rgb(*colour))))
-    return Strip(segments)
+    return Strip(
+        [Segment(unit, faint)]
+        + [
+            Segment(f"{marker} {name}  ", Style(color=RichColor.from_rgb(*colour)))
+            for name, marker, colour in known
+        ]
+    )
 
 
 def _plot(job: Job, frame: Frame) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from textual.content import Content
@@ -34,15 +35,11 @@ def sentence(found: Comparison) -> Content:
 
 
 def outputs(found: Comparison) -> Content:
-    """Whether the outputs are the same, then what else is to be known."""
+    """What stands out beside the sentence, which says how the outputs are: that they differ, and warnings."""
     check = found.outputs
-    if not check.compared:
-        glyph, colour = "?", "$muted"
-    elif check.equal == check.compared:
-        glyph, colour = "✓", "$success"
-    else:
-        glyph, colour = "✗", "$error"
-    lines = [Content.assemble((f"{glyph} ", f"bold {colour}"), (check.text, colour))]
+    lines = []
+    if check.equal != check.compared:
+        lines.append(Content.assemble(("✗ ", "bold $error"), (check.text, "$error")))
     lines += [Content.styled(f"! {warning}", "$warning") for warning in found.warnings]
     return Content("\n").join(lines)
 
@@ -122,7 +119,7 @@ def whole(cell: CellComparison, width: int) -> Content:
             if headline.floor is not None
             else ", the noise of restarts is not known"
         )
-        lines.append(Content.styled(cut(pairs + floor, width), "$muted"))
+        lines += [Content.styled(line, "$muted") for line in textwrap.wrap(pairs + floor, width)]
     lines += [Content.styled(f"! not judged: {doubt}", "$warning") for doubt in cell.doubts]
     return Content("\n").join(lines)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 
 from textual.content import Content
@@ -10,7 +11,6 @@ from ddtui.bench import gpu_use
 from ddtui.bench.model import Burst, BurstState, Estimate, Point
 from ddtui.burst_words import accept_said, beside_said, load_place, spread_said
 from ddtui.view import RUNNING
-from ddtui.widgets.cells import cut
 from ddtui.widgets.chart_pane import burst_line
 from ddtui.words import number, tokens
 
@@ -22,12 +22,12 @@ def point_lines(burst: Burst, width: int) -> Content:
     lines: list[Content] = []
     if burst.state in RUNNING or burst.state is BurstState.FAILED or burst.text:
         lines.append(burst_line(burst, width))
-    lines.append(Content.styled(cut(f"load {load_place(burst.spec.at, burst.rtt_ms)}", width), "$muted"))
+    lines += _wrapped(f"load {load_place(burst.spec.at, burst.rtt_ms)}", width, "$muted", "")
     lines += point_table(burst.points, width)
     if not burst.points and burst.state not in RUNNING:
         lines.append(Content.styled("nothing was measured", "$muted"))
     for warning in burst.warnings:
-        lines.append(Content.styled(cut(f"! {warning}", width), "$warning"))
+        lines += _wrapped(f"! {warning}", width, "$warning", "")
     return Content("\n").join(lines)
 
 
@@ -48,17 +48,25 @@ def point_table(points: Sequence[Point], width: int) -> list[Content]:
         text = "  ".join(row[name].rjust(sizes[name]) for name in columns)
         lines.append(Content.styled(text, "$foreground" if point.final else "$muted"))
         marks = [*(["preview: too few samples"] if point.preview and point.final else []), *point.marks]
-        if point.final and (spread := spread_said(point)):
-            lines.append(Content.styled(cut(f"   {spread}", width), "$muted"))
-        if point.final and (accept := accept_said(point)):
-            lines.append(Content.styled(cut(f"   {accept}", width), "$muted"))
-        if point.final and (beside := beside_said(point)):
-            lines.append(Content.styled(cut(f"   {beside}", width), "$muted"))
-        if point.final and (gpus := gpu_use.in_words(point.gpus, point.gpus_unknown)):
-            lines.append(Content.styled(cut(f"   {gpus}", width), "$muted"))
+        if point.final:
+            gpus = gpu_use.in_words(point.gpus, point.gpus_unknown)
+            for words in (spread_said(point), accept_said(point), beside_said(point), gpus):
+                lines += _wrapped(words, width, "$muted")
         if marks:
-            lines.append(Content.styled(cut("   ! " + ", ".join(marks), width), "$warning"))
+            lines += _wrapped("! " + ", ".join(marks), width, "$warning")
     return lines
+
+
+def _wrapped(words: str, width: int, colour: str, indent: str = "   ") -> list[Content]:
+    """Words below a point, on as many lines as they take."""
+    lines = textwrap.wrap(
+        words,
+        max(20, width),
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False,
+    )
+    return [Content.styled(line, colour) for line in lines]
 
 
 def point_cells(point: Point) -> dict[str, str]:

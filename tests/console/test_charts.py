@@ -156,3 +156,11 @@ def test_one_step_alone_is_not_called_b() -> None:
     data = rate_by_concurrency(None, make_burst("b", 7), 512)
     assert [series.name for series in data.series] == ["step 7"]
     assert read_out(data, 1.0) == "concurrency 1:  step 7: 110 [104–116] n=40"
+
+
+async def test_where_the_legend_does_not_fit_its_letters_go_not_the_steps() -> None:
+    session = FakeSession()
+    session.earlier = [make_burst("b7", 7, 1.2), make_burst("b6", 6)]
+    async with console(session, size=(120, 40)) as desk:
+        await desk.until(lambda: "tokens/step  ○ step 6  ● step 7" in desk.text())
+        assert "tok/s  ○ A = step 6  ● B = step 7" in desk.text()
