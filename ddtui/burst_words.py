@@ -31,15 +31,15 @@ SPREADS = (("ttft_ms", "TTFT"), ("step_ms", "step gap"), ("itl_ms", "per token")
 
 
 def spread_said(point: Point) -> str:
-    """Median, p90 and p99 in ms of what a user waits for; the gap between chunks and the time per token are
-    two views of one stream.
+    """How what a user waits for is spread, in ms; the gap between chunks and the time per token are two views
+    of one stream.
     """
     parts = [
-        f"{label} {number(spread.median)}/{number(spread.p90)}/{number(spread.p99)}"
+        f"{label} {'/'.join(map(number, (spread.mean, spread.median, spread.p90, spread.p95, spread.p99)))}"
         for name, label in SPREADS
         if (spread := point.spreads.get(name)) is not None
     ]
-    return f"p50/p90/p99 ms: {' · '.join(parts)}" if parts else ""
+    return f"mean/p50/p90/p95/p99 ms: {' · '.join(parts)}" if parts else ""
 
 
 POSITIONS = 8  # of the draft that are told

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
+from textwrap import wrap
 from urllib.parse import urlsplit
 
 from ddtui.bench import burst as bursts
@@ -31,6 +32,7 @@ from ddtui.tuning.aim import aim
 from ddtui.words import clock, number, parse_count, tokens
 
 API_KEY = "DDTUI_API_KEY"  # of a server that is given by its URL alone
+WIDTH = 110  # of a line below a point, as wide as the table
 COLUMNS = ("C", "context", "workload", "tok/s", "95 %", "tok/s/user", "TTFT ms", "step ms", "accept", "n")
 
 
@@ -244,16 +246,9 @@ def _lines(point: Point) -> Iterator[str]:
     )
     if point.preview and point.ok:
         yield f"    preview: {point.ok} requests are too few for a result"
-    if spread := spread_said(point):
-        yield f"    {spread}"
-    if accept := accept_said(point):
-        yield f"    {accept}"
-    if beside := beside_said(point):
-        yield f"    {beside}"
-    for mark in point.marks:
-        yield f"    {mark}"
-    for message in point.messages:
-        yield f"    the server: {message}"
+    said = (spread_said(point), accept_said(point), beside_said(point), *point.marks)
+    for words in (*said, *(f"the server: {message}" for message in point.messages)):
+        yield from wrap(words, WIDTH, initial_indent="    ", subsequent_indent="      ")
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -34,7 +34,9 @@ def test_two_views_of_a_stream_are_named_apart() -> None:
         "itl_ms": Spread(9, 8.0, 7.7, 9.2, 10.0, 13.9),
     }
     said = spread_said(replace(POINT, spreads=spreads))
-    assert said == "p50/p90/p99 ms: step gap 38.0/45.6/68.4 · per token 7.70/9.20/13.9"
+    assert said == (
+        "mean/p50/p90/p95/p99 ms: step gap 40.0/38.0/45.6/50.0/68.4 · per token 8.00/7.70/9.20/10.0/13.9"
+    )
     assert spread_said(replace(POINT, spreads={})) == ""
 
 
