@@ -285,27 +285,28 @@ def _notes(
     places: Mapping[int, str], listed: Mapping[str, Listed], loose: Mapping[str, Listed]
 ) -> Iterator[str]:
     """What runs SGLang and is no service that ddtui can name: by a command, `docker run`, in a pod."""
+    found: dict[str, list[int]] = {}
     for pid, place in places.items():
         container = containers.of_cgroup(place)
         one = loose.get(container)
         if "kubepods" in place:
-            what = "in a pod of Kubernetes"
+            what = f"in a pod of Kubernetes: {BY_COMMANDS}"
         elif one is not None and one.service:
             files = ", ".join(one.files) or "a file that is not named"
-            yield (
-                f"process {pid} runs SGLang as {one.service} of docker compose, by {files}; "
-                "a profile names one compose file, by its whole path"
-            )
-            continue
+            what = f"as {one.service} of docker compose, by {files}; "
+            what += "a profile names one compose file, by its whole path"
         elif one is not None:
-            what = f"in the container {one.name}, which no service made"
+            what = f"in the container {one.name}, which no service made: {BY_COMMANDS}"
         elif container in listed or _owner(place):
             continue
         elif container:
-            what = "in a container that this user may not see"
+            what = f"in a container that this user may not see: {BY_COMMANDS}"
         else:
-            what = "and no service owns it"
-        yield f"process {pid} runs SGLang {what}: {BY_COMMANDS}"
+            what = f"outside any service: {BY_COMMANDS}"
+        found.setdefault(what, []).append(pid)
+    for what, pids in found.items():
+        who = f"process {pids[0]} runs" if len(pids) == 1 else f"processes {', '.join(map(str, pids))} run"
+        yield f"{who} SGLang {what}"
 
 
 # making a profile of it

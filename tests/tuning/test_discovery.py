@@ -51,9 +51,17 @@ async def test_a_server_outside_any_service_is_told() -> None:
     findings = await discovery.find(host)  # type: ignore[arg-type]
     assert findings.units == ()
     assert findings.notes == (
-        "process 77 runs SGLang and no service owns it: a profile can name the commands that start and stop it "
+        "process 77 runs SGLang outside any service: a profile can name the commands that start and stop it "
         "(service.commands)",
     )
+
+
+async def test_processes_of_one_kind_are_told_in_one_sentence() -> None:
+    host = docker_host("")
+    host.answers["ps "] = "  77 python3 -m sglang.launch_server\n  78 python3 -m sglang.launch_server\n"
+    host.answers["cat -- /proc/7"] = host.answers.pop("cat -- /proc/77/cgroup").replace("docker", "kubepods")
+    (note,) = (await discovery.find(host)).notes  # type: ignore[arg-type]
+    assert note.startswith("processes 77, 78 run SGLang in a pod of Kubernetes: ")
 
 
 async def test_on_a_host_without_sglang_nothing_is_found() -> None:
