@@ -153,8 +153,8 @@ class LittleServer:
                 await self.answer(path.split("?")[0], json.loads(data) if data else {}, writer)
                 if writer.is_closing():
                     return
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # cancelled: the loop ends, and asyncio would complain of it
         finally:
             self.connections.discard(writer)
             writer.close()

@@ -147,22 +147,24 @@ async def through(server: LittleServer, api: ApiKind, folder: Path, **what: Any)
 # one burst meets every fault of the table, each between two good answers
 
 
+async def every_fault(api: ApiKind, folder: Path) -> Seen:
+    """A burst that meets them all."""
+    server = LittleServer()
+
+    async def script(reply: Reply) -> None:
+        at = place(int(str(reply.body["rid"]).rpartition("-")[2]))
+        await (faults.plain if at is None else TABLE[at].script)(reply)
+
+    server.script = script
+    return await through(server, api, folder, requests=2 * len(TABLE))
+
+
 @pytest.fixture(scope="module")
 def bursts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Seen]:
     folder = tmp_path_factory.mktemp("bursts")
 
-    async def one(api: ApiKind) -> Seen:
-        server = LittleServer()
-
-        async def script(reply: Reply) -> None:
-            index = int(str(reply.body["rid"]).rpartition("-")[2])
-            await (TABLE[place(index)].script if place(index) is not None else faults.plain)(reply)  # type: ignore[index]
-
-        server.script = script
-        return await through(server, api, folder, requests=2 * len(TABLE))
-
     async def all_of_them() -> list[Seen]:
-        return await asyncio.gather(*map(one, APIS))
+        return await asyncio.gather(*(every_fault(api, folder) for api in APIS))
 
     return dict(zip(APIS, asyncio.run(all_of_them()), strict=True))
 
@@ -227,24 +229,26 @@ LOSSES = (
 GOOD = 3 * WAVE  # requests that are answered well before
 
 
+async def lost(loss: Loss, api: ApiKind, folder: Path) -> Seen:
+    """A burst whose server answers well a while, and then as the loss has it."""
+    server, asked = LittleServer(), 0
+
+    async def script(reply: Reply) -> None:
+        nonlocal asked
+        asked += 1
+        await (faults.plain if asked <= GOOD else loss.script)(reply)
+
+    server.script = script
+    return await through(server, api, folder, requests=200)
+
+
 @pytest.fixture(scope="module")
 def losses(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Seen]:
     folder = tmp_path_factory.mktemp("losses")
 
-    async def one(loss: Loss, api: ApiKind) -> Seen:
-        server, asked = LittleServer(), 0
-
-        async def script(reply: Reply) -> None:
-            nonlocal asked
-            asked += 1
-            await (faults.plain if asked <= GOOD else loss.script)(reply)
-
-        server.script = script
-        return await through(server, api, folder, requests=200)
-
     async def all_of_them() -> dict[tuple[str, str], Seen]:
         pairs = [(loss, api) for loss in LOSSES for api in APIS]
-        seen = await asyncio.gather(*(one(loss, api) for loss, api in pairs))
+        seen = await asyncio.gather(*(lost(loss, api, folder) for loss, api in pairs))
         return {(loss.name, api): one for (loss, api), one in zip(pairs, seen, strict=True)}
 
     return asyncio.run(all_of_them())
