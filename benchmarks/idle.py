@@ -86,6 +86,7 @@ def main(seconds: float, screens: Sequence[str]) -> None:
                 )
                 if screen in ("hosts", "layers"):
                     terminal.press("escape")
+                    terminal.settle()
             terminal.press("q")
             terminal.wait_end()
 

@@ -348,7 +348,7 @@ async def _round_trip(connection: asyncssh.SSHClientConnection) -> None:
 
 def _steady(before: float | None, now: float) -> float:
     """A round-trip time (ms) that differs by what nobody would notice is no news."""
-    return before if before is not None and abs(now - before) < max(0.5, before / 20) else now
+    return before if before is not None and abs(now - before) < max(1.0, before / 10) else now
 
 
 def _came_out(done: asyncio.Future[T]) -> bool:

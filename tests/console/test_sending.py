@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import pyte
 import pytest
+from console.fakes import NOW, FakeSession
+from console.harness import console
 from rich.console import Console
 from rich.segment import Segment
 from rich.style import Style
@@ -14,7 +16,9 @@ from textual._compositor import ChopsUpdate, LayoutUpdate
 from textual.geometry import Region
 from textual.strip import Strip
 
+from ddtui.app import DdtuiApp
 from ddtui.sending import Shown
+from ddtui.session import JournalLine
 
 WIDTH, HEIGHT = 40, 12
 CONSOLE = Console(color_system="truecolor", force_terminal=True)
@@ -164,3 +168,55 @@ def test_whatever_comes_the_picture_is_the_same(seed: int) -> None:
             y, cut = some.randrange(HEIGHT), some.randrange(1, WIDTH - 1)
             picture[y] = [*Strip.join(picture[y]).divide([cut, WIDTH])]
         both.take(layout(picture) if some.random() < 0.2 else chops(picture, whole_rows(range(HEIGHT))))
+
+
+async def test_what_a_terminal_got_bit_by_bit_is_what_the_console_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = pyte.Screen(120, 40)
+    stream, sent = pyte.Stream(terminal), 0
+
+    def display(app: DdtuiApp, screen: object, update: object) -> None:
+        nonlocal sent
+        if isinstance(update, (ChopsUpdate, LayoutUpdate)) and not app._batch_count:
+            news = app._shown.news(update, CONSOLE)
+            sent += len(news)
+            stream.feed(news)
+
+    monkeypatch.setattr(DdtuiApp, "_display", display)
+    session = FakeSession()
+
+    def lines(first: int, count: int) -> None:
+        session.lines.put_nowait([JournalLine(NOW + n, f"line {n}") for n in range(first, first + count)])
+
+    async with console(session, size=(120, 40)) as desk:
+
+        async def same() -> None:
+            shown = [row.rstrip() for row in desk.text().split("\n")]
+            await desk.until(lambda: [row.rstrip() for row in terminal.display] == shown)
+
+        lines(0, 60)
+        await desk.until(lambda: "line 59" in desk.text())
+        await same()
+        await desk.press("2")
+        await desk.until(lambda: "line 59" in desk.text() and "follow" in desk.text())
+        await same()
+        before = sent
+        lines(60, 1)
+        await desk.until(lambda: "line 60" in desk.text())
+        await same()
+        assert sent - before < 1000
+        for keys in (
+            ("k",) * 3,
+            ("pageup",),
+            ("pagedown", "pagedown"),
+            ("question_mark",),
+            ("escape",),
+            ("1",),
+        ):
+            await desk.press(*keys)
+            await desk.pilot.pause()
+            lines(len(desk.app.desk.store), 3)
+            await desk.until(lambda: session.lines.empty())
+            await desk.pilot.pause(0.3)
+            await same()
