@@ -232,11 +232,17 @@ def _look(job: Job) -> list[tuple[Series, str, RGB]]:
 
 
 def _legend(job: Job) -> Strip:
-    """The unit and the series; where they do not fit, what their letters stand for, without the letters."""
+    """The unit and the series. Where they do not fit the letters go, then the unit, which the title tells."""
     known = [(series.name, marker, colour) for series, marker, colour in _look(job) if series.marks]
     unit = f"{job.data.y_label}  "
-    if cell_len(unit + "  ".join(f"{marker} {name}" for name, marker, _ in known)) > job.width:
+
+    def fits() -> bool:
+        return cell_len(unit + "  ".join(f"{marker} {name}" for name, marker, _ in known)) <= job.width
+
+    if not fits():
         known = [(name.rpartition(" = ")[2], marker, colour) for name, marker, colour in known]
+    if not fits() and known:
+        unit = ""
     faint = Style(color=RichColor.from_rgb(*job.faint))
     return Strip(
         [Segment(unit, faint)]

@@ -128,6 +128,9 @@ def opening(verdict: Verdict) -> NextAction:
     return NextAction("open-unit", "look at the unit", {"file": unit.rpartition(":")[0] or unit})
 
 
+ROOMY = 14  # rows from which on each layer's age is said
+
+
 class ChecksPane(Pane):
     """All verdicts, and how many of them are fine."""
 
@@ -154,7 +157,11 @@ class ChecksPane(Pane):
             self.post_message(ActionChosen("layers"))
 
     def _show_ages(self) -> None:
-        self.query_one("#layer-ages", Words).show(ages(self._layers, self._now()))
+        low = self.content_size.height < ROOMY
+        self.query_one("#layer-ages", Words).show(ages(self._layers, self._now(), brief=low))
+
+    def on_resize(self) -> None:
+        self._show_ages()
 
     def show(self, view: View) -> None:
         self._layers = view.tune.layers
@@ -172,14 +179,18 @@ class ChecksPane(Pane):
             self.set_state(f"all {len(verdicts)} in force")
 
 
-def ages(layers: tuple[LayerView, ...], now: float) -> Content:
-    """How old the readings are, the newest first, and why a layer could not be read."""
+def ages(layers: tuple[LayerView, ...], now: float, *, brief: bool = False) -> Content:
+    """How old the readings are, the newest first, and why one could not be read. `brief`: only the span."""
     known = sorted((now - one.read_at, one.name) for one in layers if one.read_at and not one.problem)
     groups: dict[str, list[str]] = {}
     for age, name in known:
         groups.setdefault(_ago(max(0.0, age)), []).append(name)
-    parts = [Content(f"{', '.join(names)} {ago}") for ago, names in groups.items()]
-    parts[:1] = [Content(f"read: {parts[0]}")] if parts else []
+    if brief and groups:
+        spans = list(dict.fromkeys((next(iter(groups)), list(groups)[-1])))
+        parts = [Content(f"layers read {' to '.join(spans)}")]
+    else:
+        parts = [Content(f"{', '.join(names)} {ago}") for ago, names in groups.items()]
+        parts[:1] = [Content(f"read: {parts[0]}")] if parts else []
     parts += [
         Content.styled(f"✗ {one.name}: {one.problem}", "$warning")
         for one in layers

@@ -20,6 +20,7 @@ from ddtui.view import View, next_value
 from ddtui.widgets.cells import cut
 
 HEADS = ("in unit", "running", "server", "next")
+BRIEF = ("unit", "runs", "server", "next")
 
 
 class KnobTable(Widget, can_focus=True):
@@ -105,7 +106,8 @@ def table(view: View, width: int, cursor: int, *, focused: bool) -> Content:
     name = max(4, *(len(row.name) for row in rows))
     column = max(5, min(12, (width - name) // len(HEADS) - 1))
     name = max(4, min(name, width - (column + 1) * len(HEADS)))
-    head = "knob".ljust(name) + "".join(f" {cut(head, column).rjust(column)}" for head in HEADS)
+    heads = HEADS if column >= max(map(len, HEADS)) else BRIEF
+    head = "knob".ljust(name) + "".join(f" {cut(head, column).rjust(column)}" for head in heads)
     lines = [Content.styled(cut(head, width), "$muted")]
     for index, row in enumerate(rows):
         here = index == cursor

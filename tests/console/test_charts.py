@@ -130,9 +130,9 @@ async def test_arrows_read_points_and_choose_slices() -> None:
         pane.focus_first()
         await desk.until(lambda: pane.query_one(Chart).has_focus)
         await desk.press("right")
-        assert "concurrency 1:" in pane.query_one(Chart).reading
+        await desk.until(lambda: "concurrency 1:" in pane.query_one(Chart).reading)
         await desk.press("right", "right", "right", "left")
-        assert "concurrency 8:" in pane.query_one(Chart).reading
+        await desk.until(lambda: "concurrency 8:" in pane.query_one(Chart).reading)
         assert pane.slice == 8192
         await desk.press("down")
         assert pane.slice == 512

@@ -18,7 +18,7 @@ from ddtui.screens.text import TextDialog
 from ddtui.screens.tune import TuneScreen
 from ddtui.tuning.model import Evidence, Layer, NextAction, Status, Verdict
 from ddtui.view import LayerView
-from ddtui.widgets.checks_pane import CheckList
+from ddtui.widgets.checks_pane import CheckList, ages
 
 TURN = NextAction("turn", "set the window to 2048", {"knob": "window", "value": "2048"})
 BURST = NextAction("burst", "measure below and far above the window", {"context": "512,16384"})
@@ -142,3 +142,15 @@ async def test_a_click_on_the_ages_opens_the_layers() -> None:
     async with console(session) as desk:
         await desk.pilot.click("#layer-ages", offset=(3, 0))
         await desk.dialog(LayersDialog)
+
+
+def test_where_there_is_little_room_the_span_of_ages_is_said() -> None:
+    layers = (
+        LayerView("engine", NOW - 125),
+        LayerView("unit", NOW - 3),
+        LayerView("journal", NOW, "may not be read"),
+    )
+    assert ages(layers, NOW, brief=True).plain == (
+        "layers read just now to 2 min ago; ✗ journal: may not be read"
+    )
+    assert ages(layers[:1], NOW, brief=True).plain == "layers read 2 min ago"
