@@ -249,7 +249,7 @@ def _plain(text: str) -> str:
 
 
 _READING = (
-    "Bars are 95 % intervals. Ringed: on the front, where no other is at least as good in both. "
-    "C: requests at once. A dot says its numbers under the pointer."
+    "Bars are 95 % intervals. Ringed: on the front, where no other to be relied on is at least as good in "
+    "both. C: requests at once. A dot says its numbers under the pointer."
 )
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
