@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, cast
+
 from textual.content import Content
 from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from textual.css.styles import RulesMap
 
 
 class Words(Static):
@@ -20,10 +25,15 @@ class Words(Static):
         if content.is_same(before):  # == would not see that a colour has changed
             return
         self._shown = content
-        lines = content.plain.split("\n")
-        resized = (
-            content.cell_length != before.cell_length
-            if len(lines) == 1 and "\n" not in before.plain
-            else lines != before.plain.split("\n")
-        )
-        self.update(content, layout=resized)
+        self.update(content, layout=self._resized(before, content))
+
+    def _resized(self, before: Content, content: Content) -> bool:
+        """Whether it takes another size than before: a layout is one of the whole screen."""
+        width = self.content_size.width
+        if width and not self.styles.is_auto_width:
+            rules = cast("RulesMap", self.styles)
+            return before.get_height(rules, width) != content.get_height(rules, width)
+        old, new = before.plain.split("\n"), content.plain.split("\n")
+        if len(old) == len(new) == 1:
+            return content.cell_length != before.cell_length
+        return old != new

@@ -8,9 +8,12 @@ import sys
 import pytest
 from console.fakes import NOW
 from console.harness import console
+from textual.content import Content
 
+from ddtui.screens.tune import TuneScreen
 from ddtui.session import JournalLine
 from ddtui.widgets.journal_view import JournalView
+from ddtui.widgets.words_view import Words
 
 
 async def test_the_journal_draws_what_is_visible_and_not_what_came(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,6 +48,27 @@ async def test_a_hidden_screen_draws_nothing(monkeypatch: pytest.MonkeyPatch) ->
         assert view._version == version
         await desk.press("1")
         await desk.until(lambda: view.count == 1)
+
+
+async def test_words_that_keep_their_height_lay_nothing_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    laid_out = 0
+    lay_out = TuneScreen._refresh_layout
+
+    def counted(self: TuneScreen, *arguments: object, **named: object) -> None:
+        nonlocal laid_out
+        laid_out += 1
+        lay_out(self, *arguments, **named)  # type: ignore[arg-type]
+
+    async with console() as desk:
+        words = desk.tune.query_one("#layer-ages", Words)
+        height = words.size.height
+        monkeypatch.setattr(TuneScreen, "_refresh_layout", counted)
+        for text in ("unit 9 s ago", "unit 10 s ago"):
+            words.show(Content("\n".join([text] * height)))
+            await desk.until(lambda text=text: text in desk.text())  # type: ignore[misc]
+        assert laid_out == 0
+        words.show(Content("\n".join(["unit 10 s ago"] * (height + 2))))
+        await desk.until(lambda: words.size.height == height + 2)
 
 
 def test_nothing_heavy_is_loaded_before_the_first_paint() -> None:
