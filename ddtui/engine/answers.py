@@ -98,9 +98,18 @@ PROPOSED = ("spec_num_proposed_drafts", "spec_proposed_drafts", "spec_draft_toke
 HISTOGRAM = ("spec_correct_drafts_histogram", "spec_accept_histogram")
 
 
+def is_server_info(answer: Mapping[str, Any]) -> bool:
+    """All releases put the server's arguments there, beside or within `internal_states`."""
+    return "internal_states" in answer or "server_args" in answer or {"model_path", "port"} <= answer.keys()
+
+
+def is_model_info(answer: Mapping[str, Any]) -> bool:
+    return {"model_path", "is_generation"} <= answer.keys() and not is_server_info(answer)
+
+
 def server_info(answer: Any) -> ServerInfo:
     """Raises UnknownShape."""
-    if not isinstance(answer, dict) or not ("internal_states" in answer or "model_path" in answer):
+    if not isinstance(answer, dict) or not is_server_info(answer):
         raise UnknownShape("It is not what /server_info of SGLang answers.")
     raw = redacted(answer)
     states = tuple(state for state in _list(raw.get("internal_states")) if isinstance(state, dict))

@@ -6,11 +6,11 @@ Each function gives an object for --json and the lines of text that say the same
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections import Counter
 from typing import Any
 
-from ddtui.engine import answers, evidence, failure, startup
+from ddtui.engine import answers, evidence, failure, recognise, startup
+from ddtui.engine import carried as carried_lines
 from ddtui.engine import drafter as drafters
 from ddtui.engine import log as logs
 from ddtui.engine.log import Kind, LogLine
@@ -25,6 +25,12 @@ def drafter(data: bytes, path: str) -> Inspected:
         config = drafters.parse(data, path)
     except drafters.DrafterError as error:
         return {"file": path, "problems": [str(error)]}, [str(error)]
+    if not recognise.is_config(config.raw):
+        text = (
+            f"{path} is no drafter's config.json but {recognise.looks_like(data)}."
+            " Give the config.json in the drafter's folder"
+        )
+        return {"file": path, "problems": [text]}, [text]
     fields = {
         field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.name != "raw"
     }
@@ -70,10 +76,9 @@ def _drafter_lines(config: drafters.DrafterConfig) -> list[str]:
 def server_info(data: bytes, path: str) -> Inspected:
     """A saved answer of /server_info, with or without its HTTP head. Secrets are redacted."""
     try:
-        info = answers.server_info(_body(data))
+        info = answers.server_info(recognise.body(data))
     except (ValueError, RecursionError) as error:
-        why = error if isinstance(error, ValueError) else "it is nested too deep"
-        text = f"{path} is not an answer of /server_info: {why}"
+        text = f"{path} is not an answer of /server_info: {_refused(data, error)}"
         return {"file": path, "problems": [text]}, [text]
     report = {field.name: getattr(info, field.name) for field in dataclasses.fields(info)}
     report["dp"] = len(info.dp)
@@ -98,25 +103,27 @@ def server_info(data: bytes, path: str) -> Inspected:
     return {"file": path, **report, "problems": []}, lines
 
 
-def _body(data: bytes) -> Any:
-    head, blank, body = data.partition(b"\r\n\r\n")
-    text = body if blank and head.startswith(b"HTTP/") else data
-    try:
-        return json.loads(text)
-    except ValueError:
-        start, end = text.find(b"{"), text.rfind(b"}")  # chunked framing around it
-        return json.loads(text[start : end + 1])
+def _refused(data: bytes, error: ValueError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
+    return f"it is {recognise.looks_like(data)}. Save one with `curl http://HOST:PORT/server_info > FILE`"
 
 
 def log(data: bytes, path: str) -> Inspected:
-    """A server's log or journal text: how far it started, what it proves, why it failed."""
-    lines = data.decode("utf-8", "replace").split("\n")
+    """A server's log, as it is or as journalctl, docker or kubectl gave it: how far the last start came, what
+    it proves, why it failed. A text without a line of SGLang gives `problems`.
+    """
+    carried = carried_lines.last_start(data.decode("utf-8", "replace"))
+    lines = carried.lines
     read = list(logs.parse_all(lines))
     start = startup.Start()
     for line in read:
         start = start.see(line)
     found = evidence.of_start(lines)
     failed = failure.explain(lines)
+    if failed is None and not recognise.is_log("\n".join(lines)):
+        text = _no_log(data, path)
+        return {"file": path, "problems": [text]}, [text]
     counts = Counter(str(line.kind) for line in read)
     decode = [line for line in read if line.kind is Kind.DECODE]
     report: dict[str, Any] = {
@@ -128,12 +135,40 @@ def log(data: bytes, path: str) -> Inspected:
         "http_up": start.http_up,
         "evidence": _evidence(found),
         "failure": dataclasses.asdict(failure.shortened(failed)) if failed else None,
+        "carrier": carried.carrier,
+        "earlier_starts": carried.earlier_starts,
+        "lines_without_text": carried.nulls,
         "decode_lines": len(decode),
         "accept_len": _mean(decode, "accept_len"),
         "kinds": dict(sorted(counts.items())),
         "problems": [failed.cause] if failed else [],
     }
-    return report, [sanitize(line) for line in _log_lines(start, found, failed, report)]
+    shown = [*_carried_words(carried), *_log_lines(start, found, failed, report)]
+    return report, [sanitize(line) for line in shown]
+
+
+def _carried_words(carried: carried_lines.Carried) -> list[str]:
+    words = []
+    if carried.earlier_starts:
+        which = (
+            "an earlier start" if carried.earlier_starts == 1 else f"{carried.earlier_starts} earlier starts"
+        )
+        words.append(f"the last start in this file; {which} left out")
+    if carried.nulls:
+        words.append(
+            f"lines without their text: {carried.nulls}; journalctl shows long ones and progress bars with -a"
+            " only, and the server_args line is a long one"
+        )
+    return words
+
+
+def _no_log(data: bytes, path: str) -> str:
+    if not data.strip():
+        return f"{path} is empty: save the log with `journalctl -u UNIT -o json -a > FILE`"
+    return (
+        f"{path} has no line that SGLang writes: it is {recognise.looks_like(data)}. Give the server's log,"
+        " or what `journalctl -u UNIT -o json -a` prints"
+    )
 
 
 def _evidence(found: evidence.JournalEvidence) -> dict[str, Any]:

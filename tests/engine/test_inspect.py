@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 from engine.captured import CAPTURES, LOGS
@@ -51,6 +52,54 @@ def test_a_saved_answer_of_server_info_with_its_http_head_or_without(name: str) 
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"[]", b"{}", pytest.param(b"[" * 100_000, id="deep")])
-def test_another_file_is_a_problem_in_a_sentence(data: bytes) -> None:
+def test_no_answer_at_all_is_a_problem_in_a_sentence(data: bytes) -> None:
     report, lines = inspect.server_info(data, "/tmp/x.json")
     assert report["problems"] == lines and lines[0].startswith("/tmp/x.json is not an answer of /server_info")
+
+
+FILES = {
+    "model info": CAPTURES / "http" / "idle_get_model_info.raw",
+    "server info": CAPTURES / "http" / "idle_server_info.raw",
+    "config": CAPTURES / "models" / "drafter" / "config.json",
+    "log": CAPTURES / "logs" / "start_dflash_nowindow.log",
+}
+
+
+@pytest.mark.parametrize(
+    ("inspector", "data", "said"),
+    [
+        (
+            inspect.server_info,
+            FILES["model info"].read_bytes(),
+            "it is an answer of /model_info. Save one with",
+        ),
+        (inspect.server_info, FILES["config"].read_bytes(), "it is a model's config.json."),
+        (inspect.server_info, FILES["log"].read_bytes(), "it is a server's log."),
+        (inspect.server_info, b"<html>502</html>", "it is another text."),
+        (
+            inspect.log,
+            FILES["config"].read_bytes(),
+            "no line that SGLang writes: it is a model's config.json.",
+        ),
+        (inspect.log, FILES["server info"].read_bytes(), "it is an answer of /server_info."),
+        (inspect.log, b"# A readme\n\nWarning: none\n", "it is another text. Give the server's log"),
+        (inspect.log, b" \n", "is empty: save the log with `journalctl"),
+        (inspect.log, b"\x7fELF\0\0", "it is a binary file."),
+        (inspect.drafter, FILES["model info"].read_bytes().partition(b"\r\n\r\n")[2], ""),
+        (
+            inspect.drafter,
+            FILES["server info"].read_bytes().partition(b"\r\n\r\n")[2],
+            "no drafter's config.json but an answer of /server_info.",
+        ),
+        (inspect.drafter, b'{"version": "1.0", "added_tokens": []}', "but a tokenizer's file."),
+        (inspect.drafter, b'{"eos_token_id": 2}', "but a JSON object with eos_token_id."),
+        (inspect.drafter, b"{}", "but an empty JSON object."),
+    ],
+)
+def test_another_kind_of_file_is_told_by_what_it_is(inspector: Any, data: bytes, said: str) -> None:
+    report, lines = inspector(data, "/tmp/x")
+    if not said:  # it names its model's type, as a config does
+        assert not report["problems"]
+    else:
+        assert report["problems"] == lines and len(lines) == 1
+        assert lines[0].startswith("/tmp/x ") and said in lines[0]
