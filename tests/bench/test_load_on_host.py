@@ -127,20 +127,34 @@ async def test_the_worker_needs_nothing_but_python(python: list[str]) -> None:
     assert told[-1]["kind"] == "end"
 
 
-async def test_the_worker_ends_when_nobody_listens_any_more() -> None:
-    """The link is gone: its stdout is closed. It must not go on loading the server."""
+@pytest.mark.parametrize(
+    ("lost", "patience"),
+    [("its stdout is closed", None), ("its stdin ends", 60.0), ("its stdin is silent", 1.5)],
+)
+async def test_the_worker_ends_when_nobody_is_there_any_more(lost: str, patience: float | None) -> None:
+    """The link is gone, with or without a word: it must not go on loading the server."""
     async with serving(LittleServer(step=0.05, tokens=1)) as server:
         long = {**job(server.port), "tail": '],"stream":true,"sampling_params":{"max_new_tokens":100000}}'}
-        process = subprocess.Popen(  # noqa: ASYNC220 (its stdout is to be closed)
-            [sys.executable, "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        process = subprocess.Popen(  # noqa: ASYNC220 (its pipes are to be closed)
+            [sys.executable, "-c", load.READ], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         assert process.stdin and process.stdout
-        process.stdin.write(load.bundle(long))
-        process.stdin.close()
+        process.stdin.write(load.bundle({**long, "patience": patience}))
+        process.stdin.flush()
         await server.until_running(2)
-        process.stdout.close()
+        for _ in range(20):  # a pulse keeps it going beyond its patience
+            process.stdin.write(b"\n")
+            process.stdin.flush()
+            await asyncio.sleep(0.1)
+        assert process.poll() is None and server.running == 2
+        if lost == "its stdout is closed":
+            process.stdout.close()
+        elif lost == "its stdin ends":
+            process.stdin.close()
         assert await asyncio.to_thread(process.wait, 20) == 0
         assert server.aborted == ["r-"] and server.running == 0
+        process.stdin.close()
+        process.stdout.close()
 
 
 def test_the_modules_that_are_sent_need_nothing_that_is_not_sent() -> None:
