@@ -91,9 +91,20 @@ def judge(samples: Sequence[Sample], window: int | None) -> Measured:
             below = slope([s for s in same if s.context <= window])
             lines.append(_growth(window, beyond, below, load))
     if not lines:
-        where = f" with contexts on both sides of {window}" if window else " at two context lengths"
-        lines.append(f"{len(samples)} cells measured, none of them{where}: they say nothing of the window")
+        lines.append(f"{len(samples)} cells measured, {_too_little(samples, window)}")
     return Measured(len(samples), tuple(lines))
+
+
+def _too_little(samples: Sequence[Sample], window: int | None) -> str:
+    """Why they say nothing of the window, and what would."""
+    if window is None:
+        return "none of them at two context lengths: they say nothing of a window"
+    contexts = [s.context for s in samples]
+    if max(contexts) <= window:
+        return f"all within {window} tokens: what happens beyond it is to be measured at the same load"
+    if min(contexts) > window:
+        return f"all beyond {window} tokens: what they are to be held against is to be measured within it"
+    return f"none of them at the same load on both sides of {window} tokens: they say nothing of the window"
 
 
 def slope(samples: Sequence[Sample]) -> Estimate | None:
@@ -118,18 +129,26 @@ def slope(samples: Sequence[Sample]) -> Estimate | None:
 
 
 def _growth(window: int, beyond: Estimate, below: Estimate | None, load: str) -> str:
-    """A sentence on the time per step beyond the window: flat as with a window, or growing as without."""
-    steep = below.value if below is not None and below.low > 0 else None
-    if beyond.low > 0:
+    """A sentence on the time per step beyond the window: as with a window in force, or as without.
+
+    Judged by whole intervals, since the slope below is as uncertain as the one beyond. The target's own
+    attention grows with the context either way.
+    """
+    grew = below is not None and below.low > 0
+    if below is not None and grew and beyond.high < below.low:
+        flat = beyond.low <= 0
+        verdict = f"{'flat' if flat else 'it grows less'} there: as a window in force makes it"
+    elif beyond.low > 0:
         verdict = "it grows there, as it does where no window limits the drafter (the target's own does too)"
-    elif steep is not None and beyond.high < steep / 2:
-        verdict = f"flat, where it grew by {steep:.2f} below: as a window in force makes it"
     else:
         verdict = "these samples cannot tell whether it grows there"
-    return (
-        f"time per step beyond {window} tokens: {beyond.value:+.2f} [{beyond.low:+.2f}, {beyond.high:+.2f}]"
-        f" ms per 1k tokens over {beyond.n} contexts ({load}): {verdict}"
-    )
+    before = f", {_slope(below)} up to it" if below is not None else ""
+    here = f"{_slope(beyond)} over {beyond.n} contexts{before}"
+    return f"time per step beyond {window} tokens: {here} ({load}): {verdict}"
+
+
+def _slope(found: Estimate) -> str:
+    return f"{found.value:+.2f} [{found.low:+.2f}, {found.high:+.2f}] ms per 1k tokens"
 
 
 def _compare(what: str, unit: str, near: Sample, far: Sample, a: Estimate, b: Estimate, load: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ddtui.bench.model import Estimate
 from ddtui.tuning import measured
 from ddtui.tuning.measured import Sample
@@ -29,16 +31,26 @@ def test_what_lies_within_the_uncertainty_is_no_difference() -> None:
     assert len(found.text) == 2 and all("no difference" in text for text in found.text)
 
 
-def test_cells_on_one_side_of_the_window_say_nothing_of_it() -> None:
-    found = measured.judge([sample(128, 5.0, 20), sample(1024, 2.4, 30)], 2048)
-    assert found.text == (
-        "2 cells measured, none of them with contexts on both sides of 2048: they say nothing of the window",
-    )
-
-
-def test_only_cells_of_the_same_load_are_compared() -> None:
-    found = measured.judge([sample(512, 5.0, 20), sample(16384, 2.4, 30, concurrency=8)], 2048)
-    assert "say nothing" in found.text[0]
+@pytest.mark.parametrize(
+    ("samples", "said"),
+    [
+        (
+            [sample(128, 5.0, 20), sample(1024, 2.4, 30)],
+            "all within 2048 tokens: what happens beyond it is to be measured at the same load",
+        ),
+        (
+            [sample(4096, 5.0, 20), sample(8192, 2.4, 30)],
+            "all beyond 2048 tokens: what they are to be held against is to be measured within it",
+        ),
+        (
+            [sample(512, 5.0, 20), sample(16384, 2.4, 30, concurrency=8)],
+            "none of them at the same load on both sides of 2048 tokens: they say nothing of the window",
+        ),
+    ],
+    ids=["below", "beyond", "at another load"],
+)
+def test_cells_that_say_nothing_of_the_window_say_which_ones_would(samples: list[Sample], said: str) -> None:
+    assert measured.judge(samples, 2048).text == (f"2 cells measured, {said}",)
 
 
 def test_without_a_window_any_two_contexts_are_compared() -> None:
@@ -57,13 +69,25 @@ def growth(samples: list[Sample]) -> str:
 
 def test_a_step_time_that_goes_on_growing_beyond_the_window_is_said_with_its_slope() -> None:
     text = growth(steps((512, 20), (1024, 20.5), (4096, 23.6), (8192, 27.7), (16384, 35.9)))
-    assert "beyond 2048 tokens: +1.00 [+0.9" in text and "over 3 contexts (C=1, code)" in text
+    assert "beyond 2048 tokens: +1.00 [+0.9" in text
+    assert "ms per 1k tokens over 3 contexts, +0.98 [" in text and "up to it (C=1, code)" in text
     assert "it grows there" in text
+
+
+def test_a_slope_that_is_less_than_the_one_below_by_both_intervals_is_as_a_window_makes_it() -> None:
+    text = growth(steps((512, 20), (1024, 24), (2048, 32), (4096, 34), (8192, 38), (16384, 46)))
+    assert "it grows less there: as a window in force makes it" in text
+
+
+def test_a_doubtful_slope_below_is_no_ground_to_call_the_one_beyond_flat() -> None:
+    below = steps((512, 20), (1024, 22), (2048, 26), spread=0.18)
+    text = growth([*below, *steps((4096, 26), (8192, 26.2), (16384, 26.6), spread=0.03)])
+    assert "cannot tell" in text
 
 
 def test_a_step_time_that_grew_and_is_flat_beyond_the_window_is_as_a_window_makes_it() -> None:
     text = growth(steps((512, 20), (1024, 22), (2048, 26), (4096, 26), (8192, 26), (16384, 26)))
-    assert "+0.00" in text and "flat, where it grew by 3.9" in text
+    assert "+0.00 [" in text and "+3.91 [" in text and "flat there: as a window in force makes it" in text
 
 
 def test_samples_too_uncertain_for_a_slope_say_so() -> None:
