@@ -61,23 +61,27 @@ class Terminal:
     def resize(self, columns: int, rows: int) -> None:
         fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         self.screen.resize(rows, columns)
+        self._text: str | None = None
         if hasattr(self, "process"):
             os.killpg(self.process.pid, signal.SIGWINCH)
 
     def pump(self, seconds: float) -> bool:
         """Take what the program writes within that time; False once it has closed the terminal."""
-        ready, _, _ = select.select([self.master], [], [], seconds)
-        if not ready:
-            return True
-        try:
-            data = os.read(self.master, 65536)
-        except OSError as error:
-            if error.errno == errno.EIO:
-                return False
-            raise
-        self.raw += data
-        # pyte takes private CSI like `ESC[>4;1m` for SGR, and does not know DECRQM: a terminal would be silent
-        self.stream.feed(_without_what_pyte_cannot_read(data))
+        pieces: list[bytes] = []
+        while len(pieces) < 64 and select.select([self.master], [], [], 0 if pieces else seconds)[0]:
+            try:
+                pieces.append(os.read(self.master, 65536))
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                if not pieces:
+                    return False
+                break
+        if data := b"".join(pieces):
+            self.raw += data
+            # pyte takes private CSI like `ESC[>4;1m` for SGR, and does not know DECRQM: a terminal would be silent
+            self.stream.feed(_without_what_pyte_cannot_read(data))
+            self._text = None
         return True
 
     def settle(self, quiet: float = 0.6, timeout: float = 5.0) -> None:
@@ -92,7 +96,9 @@ class Terminal:
     @property
     def text(self) -> str:
         """The screen as it is now, a line per row, without trailing blanks."""
-        return "\n".join(line.rstrip() for line in self.screen.display)
+        if self._text is None:
+            self._text = "\n".join(line.rstrip() for line in self.screen.display)
+        return self._text
 
     def wait_for(self, what: str | Callable[[str], Any], timeout: float = 30.0) -> str:
         """Read until the screen holds the text (or the predicate is true of it); the screen. Fails with it."""
