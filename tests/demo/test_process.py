@@ -18,7 +18,10 @@ import pytest
 
 from ddtui import locations
 from ddtui.demo import launch
+from ddtui.demo.filesystem import Filesystem
 from ddtui.demo.launch import Access, DemoHost
+from ddtui.demo.process import Standin
+from ddtui.demo.processes import Process
 from ddtui.host import shell
 
 UNIT = "sglang-k26-ddtree.service"
@@ -407,3 +410,15 @@ async def test_passwords_open_nothing(demo: DemoHost) -> None:
             config=None,
             agent_path=None,
         )
+
+
+def test_the_starters_switches_reach_the_server_and_the_units_own_come_before_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SGLANG_STANDIN_FAIL", "oom")
+    monkeypatch.setenv("SGLANG_STANDIN_SPEED", "4")
+    files = Filesystem(tmp_path / "root", tmp_path / "metadata.json")
+    own = {"SGLANG_STANDIN_SPEED": "2"}
+    process = Process(1, 1, ("python3",), "python3", 0, 0, 0.0, "/", environment=own)
+    given = Standin(files, tmp_path / "socket", lambda: False).environment(process)
+    assert (given["SGLANG_STANDIN_FAIL"], given["SGLANG_STANDIN_SPEED"]) == ("oom", "2")
