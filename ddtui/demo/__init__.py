@@ -14,8 +14,8 @@ How the host runs the SGLang stand-in (`standin/`), that is, what the two agree 
   `Uvicorn running on http://HOST:PORT` still names: from that line on the host's port counts as open;
 - `SGLANG_STANDIN_LOAD_SECONDS`: how long loading takes in all; 0: at once (the start at boot, whose lines the
   host backdates); absent: the stand-in's own few seconds;
-- every other `SGLANG_STANDIN_…` of the demo's own environment is handed on (`SGLANG_STANDIN_FAIL=oom ddtui demo`),
-  and the unit's own come before it;
+- every other `SGLANG_STANDIN_…` of the demo's own environment is handed on, after the unit's own
+  (`SGLANG_STANDIN_FAIL=oom ddtui demo`);
 - stdin is a pipe that ends when the host ends: the stand-in must then end too;
 - stderr and stdout are read as they come, tqdm's `\\r` pieces included (the journal gets whole lines only).
 """
