@@ -9,6 +9,7 @@ from ddtui.engine.api import Api, Health
 from ddtui.tuning import survey as surveys
 from ddtui.tuning.aim import aim
 from ddtui.tuning.context import Tuning
+from ddtui.tuning.model import Layer
 
 
 async def ready(ctx: Tuning) -> None:
@@ -19,6 +20,24 @@ async def ready(ctx: Tuning) -> None:
                 if await api.health() is Health.READY:
                     return
             await asyncio.sleep(0.2)
+
+
+def problems(survey: surveys.Survey) -> dict[Layer, str]:
+    """Of each layer that could not be read, its sentence."""
+    found = {}
+    for reading in (
+        survey.drafter,
+        survey.engine,
+        survey.unit,
+        survey.process,
+        survey.server,
+        survey.journal,
+    ):
+        assert (reading.value is None) is (reading.problem is not None)
+        assert reading.read_at is not None
+        if reading.problem:
+            found[reading.layer] = reading.problem
+    return found
 
 
 async def all_files(ctx: Tuning) -> dict[str, str]:
