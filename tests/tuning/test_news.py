@@ -165,15 +165,15 @@ async def test_what_was_read_meanwhile_is_not_overwritten_by_a_look_that_began_b
 
     monkeypatch.setattr(layers, "look", slowly)
     watch._place, watch._rights_known, watch._pending_at = object(), True, float("inf")  # type: ignore[assignment]
-    for other in ("_read_lock", "_read_loads", "_read_gpus", "_read_people"):
+    for other in ("_read_clock", "_read_lock", "_read_loads", "_read_gpus", "_read_people"):
         monkeypatch.setattr(watch, other, nothing)
-    look = asyncio.create_task(watch._one_look())
-    await looking.wait()
-    disk.times[DRAFTER], disk.window = 2.0, 1024
-    refresh = asyncio.create_task(watch.refresh())
-    await asyncio.sleep(0)
-    go_on.set()
-    await asyncio.gather(look, refresh)
+    async with asyncio.TaskGroup() as group:  # a look that fails ends the wait
+        group.create_task(watch._one_look())
+        await looking.wait()
+        disk.times[DRAFTER], disk.window = 2.0, 1024
+        group.create_task(watch.refresh())
+        await asyncio.sleep(0)
+        go_on.set()
     assert window(watch) == 1024
 
 
