@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from testhost_fixture import TestHost, boot
 # what is not to be skipped quietly: a word of the reason, and the title over the reasons at the end
 LOUD = {"REAL TEST HOST": "THE REAL TEST HOST DID NOT RUN", "NO BROWSER": "THE BROWSER DID NOT RUN"}
 SKIPS: list[tuple[str, str, str]] = []
+
+HANGS = 300  # s that no test takes, on the slowest machine
 
 # the files that take longest: they go first, so that no worker is left alone with one of them at the end
 LONG = (
@@ -78,6 +81,24 @@ def testhost(request: pytest.FixtureRequest) -> Iterator[TestHost]:
 def second_testhost(request: pytest.FixtureRequest) -> Iterator[TestHost]:
     """Another one beside it, of the same kind."""
     yield from boot(_host_name(request) + "-2")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Under CI a test that hangs fails, and does not take the whole run with it."""
+
+    def give_up(*_: object) -> None:
+        raise TimeoutError(f"{item.nodeid} hangs: it has run for {HANGS} s")
+
+    if not os.environ.get("CI") or not hasattr(signal, "SIGALRM"):
+        return (yield)
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(HANGS)
+    try:
+        return (yield)
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
