@@ -25,10 +25,11 @@ STATES = {
 }
 
 
-def values(knobs: Mapping[str, str | None], order: Sequence[str]) -> str:
-    """The values of the knobs in the profile's order, then others: `8 4 off`."""
+def values(knobs: Mapping[str, str | None], order: Sequence[str], cells: int = 0) -> str:
+    """The values of the knobs in the profile's order, then others: `8 4 off`; each in at least `cells`."""
     names = [*(name for name in order if name in knobs), *(name for name in knobs if name not in order)]
-    return " ".join("off" if knobs[name] is None else str(knobs[name] or "on") for name in names)
+    words = ("off" if knobs[name] is None else str(knobs[name] or "on") for name in names)
+    return " ".join(word.rjust(cells) for word in words)
 
 
 def line(row: Row, width: int, order: Sequence[str], *, hosts: bool = False, mark: str = "") -> Content:
@@ -53,7 +54,7 @@ def _step(row: StepRow, width: int, order: Sequence[str], hosts: bool, mark: str
     parts = [
         (f"{mark:<2}" if mark else "  ", "bold $accent"),
         (f"{row.number:>4} ", "bold"),
-        (f"{cut(values(row.knobs, order), 24):<14}", ""),
+        (f"{cut(values(row.knobs, order, VALUE), 24):<14}", ""),
         (rate, "" if row.rate is not None else "$muted"),
         (f" {plural(row.bursts, 'burst'):<10}" if width >= ROOMY else "", "$muted"),
         (f" {when(row.measured_at or row.at)} ", "$muted"),
@@ -65,6 +66,7 @@ def _step(row: StepRow, width: int, order: Sequence[str], hosts: bool, mark: str
     return _fit(width, *parts)
 
 
+VALUE = 4  # cells of a value: 2048
 ROOMY = 72  # cells from which a line has room for what matters less
 
 

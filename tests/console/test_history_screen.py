@@ -41,7 +41,7 @@ async def history(
 async def test_steps_with_knobs_rates_and_notes_and_the_one_under_the_cursor_whole(tmp_path: Path) -> None:
     async with history(tmp_path, (200, 90)) as (desk, _, _past):
         text = desk.text()
-        assert "6 16 4 2048" in text and "1,480 tok/s" in text and "“baseline”" in text
+        assert "6   16    4 2048" in text and "1,480 tok/s" in text and "“baseline”" in text
         assert "budget 16, topk 4, window 2048" in text and "0.5.11 (/opt/sglang)" in text
         assert "--tp-size 8" in text
         assert "sk-very-secret" not in text
