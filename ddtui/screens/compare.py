@@ -56,7 +56,10 @@ class AnswerPane(Pane):
         """A comparison; without one only the text, which says why there is none."""
         self.found = found
         self.query_one("#sentence", Words).show(text if found is None else compare_words.sentence(found))
-        self.query_one("#outputs", Words).show(Content("") if found is None else compare_words.outputs(found))
+        words = Content("") if found is None else compare_words.outputs(found)
+        outputs = self.query_one("#outputs", Words)
+        outputs.display = bool(words.plain)
+        outputs.show(words)
         self.set_state("a preview" if found is not None and found.preview else "")
         self.table.show(found.cells if found is not None else ())
         self._draw_head()
