@@ -34,7 +34,8 @@ PORT = 30000  # of the demo host's server
 ASKING = 1.5  # seconds from one asking to the next
 SETTLE = 20.0  # seconds after the first survey: what is loaded late and read once is over
 SCREENS = {
-    "tune": "1", "logs": "2", "bursts": "3", "compare": "4", "sweep": "5", "history": "6", "hosts": "H", "layers": "L"
+    "tune": "1", "logs": "2", "bursts": "3", "compare": "4", "sweep": "5", "history": "6", "hosts": "H",
+    "layers": "L", "commands": "C",
 }  # fmt: skip
 
 
@@ -84,7 +85,7 @@ def main(seconds: float, screens: Sequence[str]) -> None:
                     f"{screen}: {100 * share:.2f} % of a core, {lines / seconds:.1f} lines a second, "
                     f"{painted / seconds / 1000:.1f} kB painted a second"
                 )
-                if screen in ("hosts", "layers"):
+                if screen in ("hosts", "layers", "commands"):
                     terminal.press("escape")
                     terminal.settle()
             terminal.press("q")

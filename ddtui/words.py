@@ -29,6 +29,14 @@ def duration(seconds: float) -> str:
     return f"{total // 86400} d {total % 86400 // 3600} h"
 
 
+def ago(age: float) -> str:
+    """How long something is past, in steps, so that the line is not another one at every look."""
+    if age < 10:
+        return "just now"
+    step = 10 if age < 60 else 60
+    return f"{duration(age // step * step)} ago"
+
+
 def clock(seconds: float) -> str:
     """A length of time as a stop watch shows it: 0:12, 12:07, 1:02:03."""
     total = max(0, round(seconds))

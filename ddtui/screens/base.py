@@ -267,6 +267,10 @@ class Dialog(ModalScreen[T]):
     }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = NearCompositor()
+
     def action_dismiss_none(self) -> None:
         self.dismiss(None)
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from itertools import takewhile
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ddtui.desk import Desk
@@ -18,6 +19,7 @@ from ddtui.sanitize import sanitize
 from ddtui.screens.base import Dialog
 from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
+from ddtui.widgets.words_view import Words
 from ddtui.words import time_of_day
 
 SHOWN = 500
@@ -50,7 +52,7 @@ class CommandLog(Dialog[None]):
             box.border_subtitle = Content("y copy   esc close")
             yield Choices()
             with VerticalScroll(id="whole", can_focus=False):
-                yield Static(id="command", markup=False)
+                yield Words(id="command")
 
     def on_resize(self) -> None:
         self._shown = []
@@ -61,21 +63,26 @@ class CommandLog(Dialog[None]):
         self.query_one(Choices).focus()
 
     def _fill(self) -> None:
-        commands = list(self._desk.commands)[-SHOWN:]
-        if commands == self._shown:
+        commands, shown = list(self._desk.commands)[-SHOWN:], self._shown
+        if commands == shown[-SHOWN:]:
             return
         options = self.query_one(Choices)
         at_end = options.highlighted in (None, len(self._shown) - 1)
         kept = options.highlighted
-        self._shown = commands
         room = max(30, options.size.width - 1)
-        options.set_options(Option(line(command, room)) for command in commands)
+        fresh = [*takewhile(lambda one: not shown or one is not shown[-1], reversed(commands))][::-1]
+        if len(fresh) == len(commands) or len(shown) > 2 * SHOWN:
+            self._shown = commands
+            options.set_options(Option(line(command, room)) for command in commands)
+        else:  # the others stay as they are
+            self._shown = shown + fresh
+            options.add_options(Option(line(command, room)) for command in fresh)
         if commands:
-            options.highlighted = len(commands) - 1 if at_end else kept
+            options.highlighted = len(self._shown) - 1 if at_end else kept
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_index < len(self._shown):
-            self.query_one("#command", Static).update(Content(words(self._shown[event.option_index])))
+            self.query_one("#command", Words).show(Content(words(self._shown[event.option_index])))
 
     def action_copy(self) -> None:
         index = self.query_one(Choices).highlighted

@@ -9,14 +9,15 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from ddtui.desk import Desk
 from ddtui.screens.base import Console, Dialog
 from ddtui.view import LayerView
 from ddtui.widgets.choices import Choices
-from ddtui.words import duration
+from ddtui.widgets.words_view import Words
+from ddtui.words import ago
 
 Line = tuple[str, str]  # colour, text
 
@@ -48,7 +49,7 @@ class LayersDialog(Dialog[None]):
             box.border_subtitle = Content("r read again   y copy   esc close")
             yield Choices()
             with VerticalScroll(id="whole", can_focus=False):
-                yield Static(id="line", markup=False)
+                yield Words(id="line")
 
     def on_mount(self) -> None:
         self._fill()
@@ -59,18 +60,21 @@ class LayersDialog(Dialog[None]):
         found = lines(self._desk.view.tune.layers, self._desk.now())
         if found == self._shown:
             return
-        options = self.query_one(Choices)
+        options, before = self.query_one(Choices), self._shown
         kept, scroll = options.highlighted, options.scroll_y
         self._shown = found
-        options.set_options(
-            Option(Content.styled(text or " ", colour).truncate(400, ellipsis=True)) for colour, text in found
-        )
+        if len(found) == len(before):
+            for at, line in enumerate(found):
+                if line != before[at]:
+                    options.replace_option_prompt_at_index(at, prompt(line))
+            return
+        options.set_options(Option(prompt(line)) for line in found)
         options.highlighted = min(kept or 0, len(found) - 1) if found else None
         options.scroll_to(y=scroll, animate=False)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if event.option_index < len(self._shown):
-            self.query_one("#line", Static).update(Content(self._shown[event.option_index][1].strip()))
+            self.query_one("#line", Words).show(Content(self._shown[event.option_index][1].strip()))
 
     def action_copy(self) -> None:
         index = self.query_one(Choices).highlighted
@@ -82,13 +86,18 @@ class LayersDialog(Dialog[None]):
         cast(Console, self.app).refresh_layers()
 
 
+def prompt(line: Line) -> Content:
+    colour, text = line
+    return Content.styled(text or " ", colour).truncate(400, ellipsis=True)
+
+
 def lines(layers: Sequence[LayerView], now: float) -> list[Line]:
     """Each layer as a heading with its age, then its problem or what it said."""
     if not layers:
         return [("$muted", "no layer has been read yet")]
     found: list[Line] = []
     for one in layers:
-        age = f"   read {duration(now - one.read_at)} ago" if one.read_at else "   not read yet"
+        age = f"   read {ago(now - one.read_at)}" if one.read_at else "   not read yet"
         found.append(("bold", f"{'✗ ' if one.failed else ''}{one.name}{age}"))
         if one.problem:
             found.append(("$error" if one.failed else "$muted", f"  {one.problem}"))

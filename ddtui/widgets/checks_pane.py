@@ -23,7 +23,7 @@ from ddtui.widgets.cells import cut
 from ddtui.widgets.choices import Choices
 from ddtui.widgets.pane import Pane
 from ddtui.widgets.words_view import Words
-from ddtui.words import STATUS_LOOK, duration
+from ddtui.words import STATUS_LOOK, ago
 
 AGES_EVERY = 5.0  # s
 OPENING = ("open-log", "open-unit")
@@ -184,7 +184,7 @@ def ages(layers: tuple[LayerView, ...], now: float, *, brief: bool = False) -> C
     known = sorted((now - one.read_at, one.name) for one in layers if one.read_at and not one.problem)
     groups: dict[str, list[str]] = {}
     for age, name in known:
-        groups.setdefault(_ago(max(0.0, age)), []).append(name)
+        groups.setdefault(ago(max(0.0, age)), []).append(name)
     if brief and groups:
         spans = list(dict.fromkeys((next(iter(groups)), list(groups)[-1])))
         parts = [Content(f"layers read {' to '.join(spans)}")]
@@ -197,14 +197,6 @@ def ages(layers: tuple[LayerView, ...], now: float, *, brief: bool = False) -> C
         if one.problem and one.name != Layer.MEASURED  # no burst yet is no failure
     ]
     return Content("; ").join(parts)
-
-
-def _ago(age: float) -> str:
-    """In steps, so that the line is not another one at every look."""
-    if age < 10:
-        return "just now"
-    step = 10 if age < 60 else 60
-    return f"{duration(age // step * step)} ago"
 
 
 def verdict_lines(verdict: Verdict, width: int, *, expanded: bool) -> Content:

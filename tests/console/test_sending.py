@@ -212,6 +212,10 @@ async def test_what_a_terminal_got_bit_by_bit_is_what_the_console_shows(
             ("pagedown", "pagedown"),
             ("question_mark",),
             ("escape",),
+            ("C",),
+            ("escape",),
+            ("L",),
+            ("escape",),
             ("1",),
         ):
             await desk.press(*keys)
