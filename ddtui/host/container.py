@@ -22,7 +22,9 @@ __all__ = ["Container", "Found", "find", "on_host", "published", "python_of"]
 
 RUNTIMES = ("docker", "podman", "nerdctl")
 _FORMAT = '{{.Names}}\t{{.Label "com.docker.compose.project.config_files"}}'
-_DENIED = re.compile(rb"permission denied|root privileges|must be root", re.IGNORECASE)
+# Of docker and nerdctl. podman shows each user its own containers only, as if there were no others.
+_DENIED = re.compile(rb"permission denied|root privileges|must be root|rootless containerd", re.IGNORECASE)
+_NOT_OWN = re.compile(rb"no such container", re.IGNORECASE)
 Batch = Callable[[Sequence[Command]], Coroutine[Any, Any, list[Completed]]]
 
 
@@ -91,7 +93,7 @@ async def _running(container: Container, batch: Batch) -> Found:
 async def asked(argv: tuple[str, ...], batch: Batch, *, secret: bool = False) -> tuple[Completed, bool]:
     """The answer, and whether root had to ask."""
     (done,) = await batch([Command(argv, secret=secret)])
-    if not done.ok and denied(done):
+    if not done.ok and (denied(done) or _anothers(done)):
         try:
             (again,) = await batch([Command(argv, sudo=True, secret=secret)])
         except NotPermitted:
@@ -106,9 +108,16 @@ def denied(done: Completed) -> bool:
     return _DENIED.search(done.stderr) is not None
 
 
+def _anothers(done: Completed) -> bool:
+    """Whether it may be another user's container."""
+    return done.argv[0] == "podman" and _NOT_OWN.search(done.stderr) is not None
+
+
 def _said(done: Completed) -> str:
     if done.exit_code == 127:
         return "there is no such program on the host"
+    if _anothers(done):
+        return f"{done.last_words} (of this user's; a sudoers line for podman lets root's be seen)"
     if denied(done):
         return "this user may not speak to it; the group docker, or a sudoers line for it, grants that"
     return done.last_words

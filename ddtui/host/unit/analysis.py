@@ -63,6 +63,12 @@ class Analysis:
     environment_files: frozenset[str] = field(default_factory=frozenset)
     assigned: Environment = field(default_factory=dict)  # what Environment= lines set, files or not
 
+    @property
+    def exec_start(self) -> tuple[tuple[str, ...], ...] | None:
+        """The command lines as systemd holds them. None: there is no unit, or it is made from a quadlet."""
+        written = not self.quadlet and (self.commands or self.merged.fragment)
+        return tuple(command.values for command in self.commands) if written else None
+
     def setting_at(self, mark: Mark) -> Assignment | None:
         """The assignment of a unit file in which a character stands."""
         for file in self.merged.files:

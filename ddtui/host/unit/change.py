@@ -122,7 +122,7 @@ def _result(before: Tree, after: Tree, reading: UnitReading, table: FlagTable | 
     return UnitChange(
         tuple(edits),
         found.launch.argv if found.launch else None,
-        tuple(c.values for c in found.commands) if found.commands or found.merged.fragment else None,
+        found.exec_start,
         mechanism,
         _notes(found, edits),
         reload=reload,
