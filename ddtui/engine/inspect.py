@@ -21,16 +21,14 @@ Inspected = tuple[dict[str, Any], list[str]]
 
 def drafter(data: bytes, path: str) -> Inspected:
     """A drafter's config.json. A file that cannot be used gives `problems`."""
+    seems = recognise.looks_like(data)
     try:
         config = drafters.parse(data, path)
+        problem = "" if recognise.is_config(config.raw) else _no_drafter(path, seems)
     except drafters.DrafterError as error:
-        return {"file": path, "problems": [str(error)]}, [str(error)]
-    if not recognise.is_config(config.raw):
-        text = (
-            f"{path} is no drafter's config.json but {recognise.looks_like(data)}."
-            " Give the config.json in the drafter's folder"
-        )
-        return {"file": path, "problems": [text]}, [text]
+        problem = _no_drafter(path, seems) if "an answer" in seems or "log" in seems else str(error)
+    if problem:
+        return {"file": path, "problems": [problem]}, [problem]
     fields = {
         field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.name != "raw"
     }
@@ -46,6 +44,10 @@ def drafter(data: bytes, path: str) -> Inspected:
     }
     report.pop("path", None)
     return report, [sanitize(line) for line in _drafter_lines(config)]
+
+
+def _no_drafter(path: str, seems: str) -> str:
+    return f"{path} is no drafter's config.json but {seems}. Give the config.json in the drafter's folder"
 
 
 def _drafter_lines(config: drafters.DrafterConfig) -> list[str]:

@@ -30,6 +30,8 @@ def body(data: bytes) -> Any:
 
 def is_config(answer: Mapping[str, Any]) -> bool:
     """Whether it can be a model's config.json, of a drafter or not."""
+    if is_server_info(answer) or is_model_info(answer):  # which name the model's type too
+        return False
     nested = answer.get("text_config")
     return not CONFIG_KEYS.isdisjoint(answer) or isinstance(nested, dict)
 

@@ -60,7 +60,18 @@ def pending(survey: Survey, flag: str, unit: Said, process: Said) -> tuple[Statu
     words = f"the unit says {said.show(unit.value)}, the running process has {said.show(process.value)}"
     if needs_reload(survey):
         return Status.RELOAD_PENDING, f"{words}; systemd has not loaded the unit's files yet", RELOAD
-    return Status.RESTART_PENDING, f"{words}; it was started before that", RESTART
+    return Status.RESTART_PENDING, f"{words}; {why_other(survey)}", RESTART
+
+
+def why_other(survey: Survey) -> str:
+    """Why the process is not what the unit says, as far as the files' times tell. A file that was taken away
+    has none, so that a process younger than all that are left may still be older than the unit.
+    """
+    unit, process = survey.unit.value, survey.process.value
+    times = [survey.changed_at.get(path, 0.0) for path in (unit.files if unit else ())]
+    if process is None or process.started_at is None or max(times, default=0.0) > process.started_at:
+        return "it was started before that"
+    return "it was started before that, or what starts it sets another value"
 
 
 def engine_moved(survey: Survey) -> str | None:

@@ -87,9 +87,15 @@ def judge(samples: Sequence[Sample], window: int | None) -> Measured:
             lines.append(_compare("accept length", "", near, far, near.accept, far.accept, load))
         if near.step_ms and far.step_ms:
             lines.append(_compare("time per step", " ms", near, far, near.step_ms, far.step_ms, load))
-        if window is not None and (beyond := slope([s for s in same if s.context >= window])):
+        if window is None:
+            continue
+        if beyond := slope([s for s in same if s.context >= window]):
             below = slope([s for s in same if s.context <= window])
             lines.append(_growth(window, beyond, below, load))
+        else:
+            lines.append(
+                f"a second context beyond {window} would show how the time per step goes on ({load})"
+            )
     if not lines:
         lines.append(f"{len(samples)} cells measured, {_too_little(samples, window)}")
     return Measured(len(samples), tuple(lines))
@@ -110,7 +116,8 @@ def _too_little(samples: Sequence[Sample], window: int | None) -> str:
 def slope(samples: Sequence[Sample]) -> Estimate | None:
     """How the time per step grows with the context, in ms per 1,000 tokens, with its 95 % interval.
 
-    A straight line through all of them, each weighed by its own interval. None: fewer than two contexts.
+    A straight line through all of them, each weighed by its own interval. The slope's interval is widened by
+    what they scatter beyond their own (Birge's ratio), which two cannot show. None: fewer than two contexts.
     """
     points = [
         (s.context / 1000, s.step_ms.value, max((s.step_ms.high - s.step_ms.low) / (2 * Z95), 1e-9))
@@ -124,7 +131,12 @@ def slope(samples: Sequence[Sample]) -> Estimate | None:
     middle = sum(w * x for w, (x, _, _) in zip(weights, points, strict=True)) / total
     spread = sum(w * (x - middle) ** 2 for w, (x, _, _) in zip(weights, points, strict=True))
     value = sum(w * (x - middle) * y for w, (x, y, _) in zip(weights, points, strict=True)) / spread
-    half = Z95 / spread**0.5
+    height = sum(w * y for w, (_, y, _) in zip(weights, points, strict=True)) / total
+    left = sum(
+        w * (y - height - value * (x - middle)) ** 2 for w, (x, y, _) in zip(weights, points, strict=True)
+    )
+    scatter = (left / (len(points) - 2)) ** 0.5 if len(points) > 2 else 1.0
+    half = Z95 / spread**0.5 * max(1.0, scatter)
     return Estimate(value, value - half, value + half, len(points))
 
 
@@ -136,8 +148,10 @@ def _growth(window: int, beyond: Estimate, below: Estimate | None, load: str) ->
     """
     grew = below is not None and below.low > 0
     if below is not None and grew and beyond.high < below.low:
-        flat = beyond.low <= 0
-        verdict = f"{'flat' if flat else 'it grows less'} there: as a window in force makes it"
+        how = "it falls" if beyond.high < 0 else "it grows less" if beyond.low > 0 else "flat"
+        verdict = f"{how} there: as a window in force makes it" + (
+            ", and more than that" if beyond.high < 0 else ""
+        )
     elif beyond.low > 0:
         verdict = "it grows there, as it does where no window limits the drafter (the target's own does too)"
     else:

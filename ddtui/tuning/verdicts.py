@@ -22,6 +22,7 @@ from ddtui.tuning.grounds import (
     open_unit,
     pending,
     settle,
+    why_other,
 )
 from ddtui.tuning.model import Evidence, Layer, NextAction, Op, Status, Turn, Verdict
 from ddtui.tuning.said import Said
@@ -271,7 +272,7 @@ def _variable(survey: Survey, knob: Knob, name: str) -> Verdict:
         status, action = (Status.RESTART_PENDING, RESTART)
         if needs_reload(survey):
             status, action = (Status.RELOAD_PENDING, RELOAD)
-        summary = f"the unit says {said.show(wanted)}; the process was started before that"
+        summary = f"the unit says {said.show(wanted)}; {why_other(survey)}"
         return Verdict(knob.name, knob.name, status, wanted, summary, tuple(lines), None, (action,))
     if name not in names:
         return Verdict(

@@ -85,7 +85,13 @@ FILES = {
         (inspect.log, b"# A readme\n\nWarning: none\n", "it is another text. Give the server's log"),
         (inspect.log, b" \n", "is empty: save the log with `journalctl"),
         (inspect.log, b"\x7fELF\0\0", "it is a binary file."),
-        (inspect.drafter, FILES["model info"].read_bytes().partition(b"\r\n\r\n")[2], ""),
+        (
+            inspect.drafter,
+            FILES["model info"].read_bytes().partition(b"\r\n\r\n")[2],
+            "no drafter's config.json but an answer of /model_info.",
+        ),
+        (inspect.drafter, FILES["server info"].read_bytes(), "but an answer of /server_info."),
+        (inspect.drafter, FILES["log"].read_bytes(), "but a server's log."),
         (
             inspect.drafter,
             FILES["server info"].read_bytes().partition(b"\r\n\r\n")[2],
@@ -98,8 +104,5 @@ FILES = {
 )
 def test_another_kind_of_file_is_told_by_what_it_is(inspector: Any, data: bytes, said: str) -> None:
     report, lines = inspector(data, "/tmp/x")
-    if not said:  # it names its model's type, as a config does
-        assert not report["problems"]
-    else:
-        assert report["problems"] == lines and len(lines) == 1
-        assert lines[0].startswith("/tmp/x ") and said in lines[0]
+    assert report["problems"] == lines and len(lines) == 1
+    assert lines[0].startswith("/tmp/x ") and said in lines[0]

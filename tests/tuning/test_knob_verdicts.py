@@ -122,6 +122,18 @@ def test_a_unit_changed_since_the_start_waits_for_a_restart() -> None:
     assert of(made, "budget").status is Status.RELOAD_PENDING
 
 
+def test_that_the_process_is_older_than_the_unit_is_said_only_where_the_files_times_tell_it() -> None:
+    """A flag that the start script sets too makes the same difference, and no restart would help it."""
+    argv = [word if word != "8" else "16" for word in ARGV]
+    made = replace(fork(), unit=Reading(Layer.UNIT, unit(argv)))  # the process started at 1000.0
+    path = "/etc/systemd/system/sglang.service"
+    older = of(replace(made, stamps={path: 1500.0}), "budget")
+    assert older.summary.endswith("; it was started before that")
+    younger = of(replace(made, stamps={path: 500.0}), "budget")
+    assert younger.status is Status.RESTART_PENDING
+    assert younger.summary.endswith("; it was started before that, or what starts it sets another value")
+
+
 def test_a_server_that_does_not_answer_is_believed_by_its_own_first_line() -> None:
     made = survey(
         BASE,

@@ -19,16 +19,17 @@ def sample(context: int, accept: float, step: float, *, spread: float = 0.05, co
 def test_a_fall_of_the_accept_length_beyond_the_window_is_said_with_its_size() -> None:
     found = measured.judge([sample(512, 5.0, 20), sample(16384, 2.4, 30)], 2048)
     assert found.cells == 2
-    accept, step = found.text
+    accept, step, missing = found.text
     assert "falls by 52%" in accept
     assert "n=32" in accept
     assert "[4.75, 5.25]" in accept
     assert "grows by 50%" in step
+    assert missing == "a second context beyond 2048 would show how the time per step goes on (C=1, code)"
 
 
 def test_what_lies_within_the_uncertainty_is_no_difference() -> None:
     found = measured.judge([sample(512, 5.0, 20), sample(16384, 4.9, 20.5)], 2048)
-    assert len(found.text) == 2 and all("no difference" in text for text in found.text)
+    assert all("no difference" in text for text in found.text[:2])
 
 
 @pytest.mark.parametrize(
@@ -95,9 +96,23 @@ def test_samples_too_uncertain_for_a_slope_say_so() -> None:
     assert "cannot tell" in text
 
 
-def test_one_context_beyond_the_window_makes_no_slope() -> None:
+def test_one_context_beyond_the_window_makes_no_slope_and_a_second_is_asked_for() -> None:
     found = measured.judge(steps((512, 20), (1024, 20.5), (4096, 23.6)), 2048)
-    assert not any("beyond" in text for text in found.text)
+    assert not any("time per step beyond" in text for text in found.text)
+    assert found.text[-1].startswith("a second context beyond 2048 would show")
+
+
+def test_cells_that_scatter_beyond_their_own_intervals_widen_the_slopes() -> None:
+    still = measured.slope(steps((4096, 30), (8192, 31), (12288, 32), (16384, 33), spread=0.001))
+    jumpy = measured.slope(steps((4096, 30.4), (8192, 30.2), (12288, 32.8), (16384, 32.6), spread=0.001))
+    assert still is not None and jumpy is not None
+    assert still.low > 0 and round(still.value, 2) == 0.24
+    assert jumpy.low < still.value < jumpy.high and jumpy.high - jumpy.low > 10 * (still.high - still.low)
+
+
+def test_a_slope_that_falls_is_not_called_flat() -> None:
+    text = growth(steps((512, 20), (1024, 22), (2048, 26), (4096, 25), (8192, 23), (16384, 19)))
+    assert "it falls there: as a window in force makes it, and more than that" in text
 
 
 def test_a_slope_is_the_line_through_all_contexts_each_weighed_by_its_interval() -> None:
