@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import BindingsMap
+from textual.geometry import Size
 from textual.reactive import reactive
 from textual.screen import ModalScreen, Screen
+from textual.timer import Timer
 from textual.widgets import Input
 
 from ddtui.actions.action import Action, Where
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
     from ddtui.profile import Profile
 
 T = TypeVar("T")
+BEHIND = 2.0  # seconds from one painting of what lies behind a dialog to the next
 
 
 class Console(Protocol):
@@ -125,10 +129,27 @@ class ConsoleScreen(Screen[None]):
         self._compositor = NearCompositor()
         self.desk = desk
         self._composed = False
+        self._painted_behind, self._painted_size = 0.0, Size()
+        self._paints_later: Timer | None = None
         self._possible: object = None  # what the footer's greys rest on
         self.knob_actions = knob_actions(desk.view.profile.knobs, desk.keymap) if self.KNOB_KEYS else ()
         bindings = of(self.knob_actions)
         self._bindings = BindingsMap.merge([self._bindings, BindingsMap(bindings)])
+
+    def _compositor_refresh(self) -> None:
+        """Behind a dialog, now and then: each time, all that is seen of this screen is drawn anew."""
+        wait = self._painted_behind + BEHIND - time.monotonic()
+        if self is self.app.screen or wait <= 0 or self.size != self._painted_size:
+            self._painted_behind, self._painted_size = time.monotonic(), self.size
+            super()._compositor_refresh()
+            return
+        self._dirty_widgets.clear()  # the compositor keeps what is to be painted
+        if self._paints_later is None:
+            self._paints_later = self.set_timer(wait, self._paint_behind)
+
+    def _paint_behind(self) -> None:
+        self._paints_later = None
+        self._compositor_refresh()
 
     @property
     def console(self) -> Console:
