@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 BEHIND = 2.0  # seconds from one painting of what lies behind a dialog to the next
+SETTLES = 1.5  # seconds after a dialog came up, or the size changed, in which it is painted as ever
 
 
 class Console(Protocol):
@@ -129,7 +130,7 @@ class ConsoleScreen(Screen[None]):
         self._compositor = NearCompositor()
         self.desk = desk
         self._composed = False
-        self._painted_behind, self._painted_size = 0.0, Size()
+        self._painted_size, self._settles, self._paints_next = Size(), 0.0, 0.0
         self._paints_later: Timer | None = None
         self._possible: object = None  # what the footer's greys rest on
         self.knob_actions = knob_actions(desk.view.profile.knobs, desk.keymap) if self.KNOB_KEYS else ()
@@ -138,14 +139,16 @@ class ConsoleScreen(Screen[None]):
 
     def _compositor_refresh(self) -> None:
         """Behind a dialog, now and then: each time, all that is seen of this screen is drawn anew."""
-        wait = self._painted_behind + BEHIND - time.monotonic()
-        if self is self.app.screen or wait <= 0 or self.size != self._painted_size:
-            self._painted_behind, self._painted_size = time.monotonic(), self.size
-            super()._compositor_refresh()
+        now = time.monotonic()
+        if self is self.app.screen or self.size != self._painted_size:
+            self._painted_size, self._settles = self.size, now + SETTLES
+        if self._settles <= now < self._paints_next:
+            self._dirty_widgets.clear()  # the compositor keeps what is to be painted
+            if self._paints_later is None:
+                self._paints_later = self.set_timer(self._paints_next - now, self._paint_behind)
             return
-        self._dirty_widgets.clear()  # the compositor keeps what is to be painted
-        if self._paints_later is None:
-            self._paints_later = self.set_timer(wait, self._paint_behind)
+        self._paints_next = now + BEHIND
+        super()._compositor_refresh()
 
     def _paint_behind(self) -> None:
         self._paints_later = None

@@ -59,6 +59,7 @@ class ServicePane(Pane):
     def on_resize(self) -> None:
         self.set_class(self.size.height < 12, "-short")
         self._draw_flags()
+        self._draw_state()
 
     def _draw_flags(self) -> None:
         if self._view is None:

@@ -497,3 +497,14 @@ async def test_every_layer_shows_how_old_its_reading_is_or_that_there_is_none() 
         desk.session.show(layers=layers)
         await desk.until(lambda: "read: unit just now; engine 2 min ago" in desk.text())
         assert "✗ journal: may not be read" in ages(layers, NOW).plain
+
+
+async def test_the_knobs_flag_and_range_are_whole_again_after_the_terminal_was_small() -> None:
+    async with console(FakeSession(), (160, 45)) as desk:
+        whole = "--speculative-ddtree-budget  1 to 256"
+        await desk.until(lambda: whole in desk.text())
+        for _ in range(3):
+            await desk.pilot.resize_terminal(100, 30)
+            await desk.until(lambda: whole not in desk.text())
+            await desk.pilot.resize_terminal(160, 45)
+            await desk.until(lambda: whole in desk.text())
