@@ -360,6 +360,7 @@ async def test_a_slow_link_takes_its_time_each_way() -> None:
 
 
 async def test_a_new_hosts_journal_ends_with_traffic_of_a_minute_ago() -> None:
+    began = time.time()
     with launch.start() as host:
         async with connected(host.access) as connection:
             _, out, _ = await run(
@@ -367,7 +368,9 @@ async def test_a_new_hosts_journal_ends_with_traffic_of_a_minute_ago() -> None:
             )
     entries = [json.loads(line) for line in out.splitlines()]
     assert sum("Decode batch" in entry["MESSAGE"] for entry in entries) > 5
-    assert 60 < time.time() - int(entries[-1]["__REALTIME_TIMESTAMP"]) / 1e6 < 120
+    times = [int(entry["__REALTIME_TIMESTAMP"]) / 1e6 for entry in entries]
+    last = max(at for at in times if at < began)  # since then its traffic goes on
+    assert 55 < began - last < 120
     decode = next(entry for entry in entries if "Decode batch" in entry["MESSAGE"])
     assert (decode["_COMM"], decode["SYSLOG_IDENTIFIER"]) == ("sglang::schedul", "python3")
 
