@@ -192,8 +192,11 @@ async def test_what_a_terminal_got_bit_by_bit_is_what_the_console_shows(
     async with console(session, size=(120, 40)) as desk:
 
         async def same() -> None:
-            shown = [row.rstrip() for row in desk.text().split("\n")]
-            await desk.until(lambda: [row.rstrip() for row in terminal.display] == shown)
+            def is_same() -> bool:
+                shown = [row.rstrip() for row in desk.text().split("\n")]
+                return [row.rstrip() for row in terminal.display] == shown
+
+            await desk.until(is_same)
 
         lines(0, 60)
         await desk.until(lambda: "line 59" in desk.text())
