@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from contract_help import ready
+from contract_help import problems, ready
 
 from ddtui.host import journal
 from ddtui.host.base import Command, Host
@@ -61,19 +61,7 @@ async def test_the_journal_of_the_unit_is_read_with_its_invocation(tuning: Tunin
 async def test_a_first_survey_reads_every_layer(tuning: Tuning) -> None:
     await ready(tuning)
     survey = await surveys.read(tuning)
-    problems = {
-        reading.layer.value: reading.problem
-        for reading in (
-            survey.drafter,
-            survey.engine,
-            survey.unit,
-            survey.process,
-            survey.server,
-            survey.journal,
-        )
-        if reading.problem
-    }
-    assert problems == {}
+    assert problems(survey) == {}
     assert survey.round_trips <= 8
 
 
