@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from ddtui.journald import INVOCATION, message, one
+
 MOST = 0.5  # part of the lines that must have a carrier's form for it to be the carrier
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)"
 _JOURNAL = re.compile(
@@ -24,6 +26,7 @@ _JOURNAL = re.compile(
 _STAMP = re.compile(rf"{_TIME} ")
 _BLOB = re.compile(r"\[[\d.]+[KMG]?B? blob data\]")  # what journalctl shows of such a message as text
 _COMPOSE = re.compile(r"[\w.-]+ +\| ?")
+_DOCKER = "log"  # the key of a line in docker's json-file
 Row = tuple[str, str, str]  # a line, the program that wrote it, the id of its start; "": not told
 
 
@@ -40,8 +43,11 @@ class Carried:
 def last_start(text: str) -> Carried:
     """Of several starts the last: each has settings of its own."""
     lines = [line for line in text.split("\n") if not line.startswith("-- ")]
-    rows, carrier, nulls = _json(lines)
-    if not carrier:
+    objects = [entry for entry in map(_object, lines) if entry is not None]
+    if len(objects) > MOST * sum(bool(line.strip()) for line in lines):
+        rows, carrier = _of_objects(objects)
+        nulls = sum("MESSAGE" in entry and entry["MESSAGE"] is None for entry in objects)
+    else:
         plain, carrier = _unwrapped(lines)
         rows = [(line, by, "") for line, by in plain]
         nulls = sum(_BLOB.fullmatch(line) is not None for line, _ in plain)
@@ -49,39 +55,24 @@ def last_start(text: str) -> Carried:
     return Carried(tuple(line for line, _, _ in rows[begin:]), carrier, earlier, nulls)
 
 
-def _json(lines: Sequence[str]) -> tuple[list[Row], str, int]:
-    """What an object per line carries, and its carrier's name; "": there are none."""
-    rows: list[Row] = []
-    nulls, name = 0, ""
-    for entry in map(_object, lines):
-        if entry is None:
-            continue
-        if isinstance(entry.get("log"), str):
-            name = "docker's json-file"
-            rows += [(line, "", "") for line in entry["log"].rstrip("\n").split("\n")]
-        elif "MESSAGE" in entry:
-            name = "journalctl -o json"
-            start = str(entry.get("_SYSTEMD_INVOCATION_ID") or entry.get("INVOCATION_ID") or "")
-            nulls += entry["MESSAGE"] is None
-            by = str(entry.get("SYSLOG_IDENTIFIER") or "")
-            rows += [(line, by, start) for line in _message(entry["MESSAGE"]).split("\n")]
-    return rows, name, nulls
-
-
 def _object(line: str) -> dict[str, Any] | None:
+    """What an object per line is kept in: an entry of the journal, or of docker's."""
     if not line.lstrip("\x1e").startswith("{"):  # json-seq begins with a record separator
         return None
     with suppress(ValueError, RecursionError):
         found = json.loads(line.lstrip("\x1e"))
-        return found if isinstance(found, dict) else None
+        return found if isinstance(found, dict) and ("MESSAGE" in found or _DOCKER in found) else None
     return None
 
 
-def _message(value: Any) -> str:
-    """Text, or its bytes where it holds control characters or is no UTF-8; "" for null."""
-    if isinstance(value, list) and all(isinstance(part, int) and 0 <= part < 256 for part in value):
-        return bytes(value).decode("utf-8", "replace")
-    return value if isinstance(value, str) else ""
+def _of_objects(objects: Sequence[dict[str, Any]]) -> tuple[list[Row], str]:
+    """The lines of entries, and what keeps such."""
+    rows: list[Row] = []
+    for entry in objects:
+        by, start = one(entry, "SYSLOG_IDENTIFIER"), one(entry, *INVOCATION)
+        text = message(entry.get("MESSAGE", entry.get(_DOCKER)))
+        rows += [(line, by, start) for line in text.removesuffix("\n").split("\n")]
+    return rows, "journalctl -o json" if "MESSAGE" in objects[0] else "docker's json-file"
 
 
 def _unwrapped(lines: list[str]) -> tuple[list[tuple[str, str]], str]:

@@ -19,10 +19,10 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any
 
 from ddtui import redact, sanitize
 from ddtui.host.base import CommandFailed, Completed, Host, LinkLost, NotPermitted, Unreachable
+from ddtui.journald import INVOCATION, message, one
 from ddtui.profile import Scope
 from ddtui.sanitize import Span
 
@@ -187,11 +187,11 @@ class EntryReader:
             cursor, when = fields["__CURSOR"], int(fields["__REALTIME_TIMESTAMP"])
         except (ValueError, KeyError, TypeError):
             return None
-        text = _message(fields.get("MESSAGE"))
-        stream = _one(fields, "_STREAM_ID")
+        text = message(fields.get("MESSAGE"))
+        stream = one(fields, "_STREAM_ID")
         if stream:
             before = self._pieces.get(stream)
-            if _one(fields, "_LINE_BREAK") == "line-max":
+            if one(fields, "_LINE_BREAK") == "line-max":
                 pieces = self._pieces.setdefault(stream, [])
                 if sum(map(len, pieces)) < TEXT_LIMIT:
                     pieces.append(text)
@@ -200,18 +200,18 @@ class EntryReader:
                 del self._pieces[stream]
                 text = "".join((*before, text))
         shown, spans = safe(text)
-        pid, dropped = _one(fields, "_PID"), _one(fields, "N_DROPPED")
-        priority = _one(fields, "PRIORITY")
+        pid, dropped = one(fields, "_PID"), one(fields, "N_DROPPED")
+        priority = one(fields, "PRIORITY")
         return JournalEntry(
             cursor=cursor,
             realtime_us=when,
             text=shown,
             priority=int(priority) if priority.isdigit() else _INFO,
             pid=int(pid) if pid.isdigit() else None,
-            identifier=sanitize.line(_one(fields, "SYSLOG_IDENTIFIER")),
-            unit=_one(fields, "USER_UNIT", "UNIT", "_SYSTEMD_USER_UNIT", "_SYSTEMD_UNIT"),
-            invocation=_one(fields, "USER_INVOCATION_ID", "INVOCATION_ID", "_SYSTEMD_INVOCATION_ID"),
-            boot=_one(fields, "_BOOT_ID"),
+            identifier=sanitize.line(one(fields, "SYSLOG_IDENTIFIER")),
+            unit=one(fields, "USER_UNIT", "UNIT", "_SYSTEMD_USER_UNIT", "_SYSTEMD_UNIT"),
+            invocation=one(fields, *INVOCATION),
+            boot=one(fields, "_BOOT_ID"),
             dropped=int(dropped) if dropped.isdigit() else 0,
             spans=spans,
         )
@@ -289,33 +289,10 @@ async def _link_back(host: Host) -> None:
     await host.connected()
 
 
-def _message(value: Any) -> str:
-    """Text, a list of bytes (control characters, bad UTF-8), null, or a list of these if repeated."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        if value and all(isinstance(part, int) for part in value):
-            with suppress(ValueError):
-                return sanitize.decode(bytes(value))
-        return "\n".join(_message(part) for part in value)
-    return ""
-
-
 def safe(text: str) -> tuple[str, tuple[Span, ...]]:
     """A line as it may be shown, and its colours."""
     text = redact.redact(sanitize.last_piece(text))
     return sanitize.styled(text)
-
-
-def _one(fields: dict[str, Any], *names: str) -> str:
-    """The first of these fields that is there, as text; of a repeated one the first value."""
-    for name in names:
-        value = fields.get(name)
-        if isinstance(value, list):
-            value = _message(value) if value and isinstance(value[0], int) else value[0] if value else None
-        if isinstance(value, str):
-            return value
-    return ""
 
 
 def _cursor_time(cursor: str) -> int | None:

@@ -104,6 +104,24 @@ def test_of_two_starts_the_last_one_counts_and_that_is_said(file: str) -> None:
     assert "draft window: none in force (no compact cache)" in lines
 
 
+def test_a_line_of_json_in_a_plain_log_is_a_line_of_it() -> None:
+    text = text_of(WITH) + '\n{"log": "a request\'s own words", "MESSAGE": "x"}\n'
+    found = carried.last_start(text)
+    assert found.carrier == "" and found.lines == tuple(text.split("\n"))
+
+
+def test_of_a_users_unit_what_its_manager_says_belongs_to_the_start_that_it_says_it_of() -> None:
+    """systemd --user runs in user@.service, whose id its lines have beside the unit's."""
+    stopping = {
+        "MESSAGE": "Stopping sglang.service",
+        "USER_INVOCATION_ID": "a1",
+        "SYSLOG_IDENTIFIER": "systemd",
+    }
+    manager = json.dumps({**stopping, "_SYSTEMD_INVOCATION_ID": "of-user@"})
+    report, _ = inspect.log(f"{journal_objects(text_of(WITH))}\n{manager}".encode(), "x")
+    assert report["earlier_starts"] == 0 and report["evidence"]["draft_window"] == 2048
+
+
 def test_a_last_start_that_failed_at_its_arguments_is_told_by_what_systemd_says() -> None:
     failed = text_of("fail_unknown_flag")
     report, _ = inspect.log(
