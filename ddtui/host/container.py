@@ -67,7 +67,7 @@ async def find(unit: UnitReading, batch: Batch) -> Found:
 async def _of_compose(compose: Mapping[str, Any], runtime: str, batch: Batch) -> Found:
     service = str(compose["service"])
     label = f"label=com.docker.compose.service={service}"
-    done, sudo = await asked((runtime, "ps", "--no-trunc", "--filter", label, "--format", _FORMAT), batch)
+    done, sudo = await _asked((runtime, "ps", "--no-trunc", "--filter", label, "--format", _FORMAT), batch)
     if not done.ok:
         return Found(problem=f"{runtime} does not list the containers of {service}: {_said(done)}")
     rows = [line.split("\t") for line in done.out.splitlines() if line.strip()]
@@ -83,19 +83,23 @@ async def _of_compose(compose: Mapping[str, Any], runtime: str, batch: Batch) ->
 
 async def _running(container: Container, batch: Batch) -> Found:
     columns = ("hpid",) if container.runtime == "podman" else ("-o", "pid")
-    done, sudo = await asked((container.runtime, "top", container.name, *columns), batch)
+    done, sudo = await _asked((container.runtime, "top", container.name, *columns), batch)
     if not done.ok:
         what = f"{container.runtime} does not tell the processes of the container {container.name}"
         return Found(problem=f"{what}: {_said(done)}")
     return Found(Container(container.runtime, container.name, sudo), done)
 
 
-async def asked(argv: tuple[str, ...], batch: Batch, *, secret: bool = False) -> tuple[Completed, bool]:
-    """The answer, and whether root had to ask."""
-    (done,) = await batch([Command(argv, secret=secret)])
+async def _asked(argv: tuple[str, ...], batch: Batch) -> tuple[Completed, bool]:
+    (done,) = await batch([Command(argv)])
+    return await or_as_root(done, batch)
+
+
+async def or_as_root(done: Completed, batch: Batch, *, secret: bool = False) -> tuple[Completed, bool]:
+    """The answer, or that which root gets where only root is told; and whether root had to ask."""
     if not done.ok and (denied(done) or _anothers(done)):
         try:
-            (again,) = await batch([Command(argv, sudo=True, secret=secret)])
+            (again,) = await batch([Command(done.argv, sudo=True, secret=secret)])
         except NotPermitted:
             return done, False
         if again.ok:

@@ -46,11 +46,10 @@ class Containers:
 async def of(host: Host, answers: Sequence[Completed]) -> Containers:
     """What the answers to LISTS say; docker is asked again as root where it speaks to root alone."""
     docker, podman = answers
-    sudo, problem = False, ""
+    docker, sudo = await container.or_as_root(docker, host.batch, secret=True)
+    problem = ""
     if not docker.ok and container.denied(docker):
-        docker, sudo = await container.asked(DOCKER, host.batch, secret=True)
-        if not docker.ok:
-            problem = "docker is here, and this user may not speak to it: the group docker grants that"
+        problem = "docker is here, and this user may not speak to it: the group docker grants that"
     rows = [line.split("\t") for line in docker.out.splitlines()] if docker.ok else []
     found = [_by_docker(row, sudo) for row in rows if len(row) == len(FIELDS) + 1]
     return Containers((*found, *_by_podman(podman)), problem)

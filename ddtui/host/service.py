@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from ddtui import sanitize
-from ddtui.host import container as containers
-from ddtui.host import pending, processes
+from ddtui.host import container, pending, processes
 from ddtui.host.base import Command, CommandFailed, Completed, Host
 from ddtui.host.container import Container
 from ddtui.host.fetch import Fetched, Request
@@ -386,7 +385,7 @@ class Reader:
         self, unit: UnitReading, status: ServiceStatus
     ) -> tuple[ServerProcess | None, dict[str, str] | None]:
         """The server in a container: its processes are not under the unit's cgroup."""
-        found = await containers.find(unit, self.batch)
+        found = await container.find(unit, self.batch)
         if found.container is None or found.pids is None:
             self.problems["process"] = found.problem
             return None, None

@@ -19,10 +19,11 @@ from ddtui.engine.api import Api, ApiError, ServerInfo
 from ddtui.engine.drafter import DrafterConfig, DrafterError
 from ddtui.engine.evidence import JournalEvidence
 from ddtui.engine.installation import Installation, InstallationError
-from ddtui.host import container as containers
 from ddtui.host import gpu
 from ddtui.host import service as services
 from ddtui.host.base import Command, Completed, Host, HostError, LinkLost, Unreachable
+from ddtui.host.container import Container, on_host, published
+from ddtui.host.container import python_of as python_inside
 from ddtui.host.journal import JournalEntry
 from ddtui.host.service import ServiceStatus
 from ddtui.sanitize import sanitize
@@ -245,7 +246,7 @@ def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
     mounts = unit.inside["mounts"] if unit and unit.inside else None
     found = []
     for path in paths:
-        here = path if mounts is None else containers.on_host(mounts, path)
+        here = path if mounts is None else on_host(mounts, path)
         if here is not None:
             found.append(_Place(here, here, Command(("cat", "--", here)), Command((*STAT, here))))
         elif container is not None:
@@ -256,7 +257,7 @@ def _places(survey: Survey, paths: Sequence[str]) -> list[_Place]:
     return found
 
 
-def _container(survey: Survey) -> containers.Container | None:
+def _container(survey: Survey) -> Container | None:
     """The container that the server runs in, if it does and may be looked into."""
     return survey.service.container if survey.service else None
 
@@ -350,7 +351,7 @@ async def read_engine(ctx: Tuning, survey: Survey) -> dict[str, Any]:
 def _python_inside(survey: Survey) -> str:
     unit, process = survey.unit.value, survey.process.value
     assert unit is not None
-    return containers.python_of(unit, process.argv if process else None)
+    return python_inside(unit, process.argv if process else None)
 
 
 def _no_python(survey: Survey) -> str:
@@ -418,7 +419,7 @@ def address(ctx: Tuning, survey: Survey) -> tuple[str, int]:
     host = ctx.service.host or argument(survey, "--host") or "127.0.0.1"
     unit = survey.unit.value
     if unit and unit.inside and not ctx.service.port:
-        port = containers.published(unit, port)
+        port = published(unit, port)
     return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), port
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from ddtui.host import container as containers
+from ddtui.host import container
 from ddtui.host.base import CommandFailed, Completed, Host, NotPermitted
 from ddtui.host.journal import JournalEntry
 from ddtui.host.service import ServiceReading, ServiceStatus
@@ -102,7 +102,7 @@ class DockerCompose:
             return done
         if done.exit_code == 127:
             raise CommandFailed("the host has no docker", "correct service.compose in the profile")
-        if containers.denied(done):
+        if container.denied(done):
             raise NotPermitted(
                 f"this user may not speak to docker on {host.name}",
                 "the group docker grants it, or `sudo: true` in service.compose with a sudoers line",
