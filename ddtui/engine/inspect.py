@@ -21,13 +21,14 @@ Inspected = tuple[dict[str, Any], list[str]]
 
 def drafter(data: bytes, path: str) -> Inspected:
     """A drafter's config.json. A file that cannot be used gives `problems`."""
-    seems = recognise.looks_like(data)
     try:
         config = drafters.parse(data, path)
-        problem = "" if recognise.is_config(config.raw) else _no_drafter(path, seems)
     except drafters.DrafterError as error:
-        problem = _no_drafter(path, seems) if "an answer" in seems or "log" in seems else str(error)
-    if problem:
+        seems = recognise.looks_like(data)
+        problem = _no_drafter(path, seems) if seems in recognise.OF_A_SERVER else str(error)
+        return {"file": path, "problems": [problem]}, [problem]
+    if not recognise.is_config(config.raw):
+        problem = _no_drafter(path, recognise.looks_like(data))
         return {"file": path, "problems": [problem]}, [problem]
     fields = {
         field.name: getattr(config, field.name) for field in dataclasses.fields(config) if field.name != "raw"
@@ -123,7 +124,7 @@ def log(data: bytes, path: str) -> Inspected:
         start = start.see(line)
     found = evidence.of_start(lines)
     failed = failure.explain(lines)
-    if failed is None and not recognise.is_log("\n".join(lines)):
+    if failed is None and not recognise.is_log(read):
         text = _no_log(data, path)
         return {"file": path, "problems": [text]}, [text]
     counts = Counter(str(line.kind) for line in read)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
 from ddtui.engine.answers import is_model_info, is_server_info
-from ddtui.engine.log import Kind, parse_all
+from ddtui.engine.log import Kind, LogLine, parse_all
 
 # What another program's text may hold as well.
 ANYBODYS = frozenset({Kind.OTHER, Kind.WARNING, Kind.TRACEBACK, Kind.EXCEPTION, Kind.PROGRESS, Kind.SIGNAL})
+SERVER_INFO, MODEL_INFO, LOG = "an answer of /server_info", "an answer of /model_info", "a server's log"
+OF_A_SERVER = frozenset({SERVER_INFO, MODEL_INFO, LOG})
 CONFIG_KEYS = frozenset(
     {"model_type", "architectures", "num_hidden_layers", "hidden_size", "layer_types", "dflash_config"}
 )
@@ -36,9 +38,9 @@ def is_config(answer: Mapping[str, Any]) -> bool:
     return not CONFIG_KEYS.isdisjoint(answer) or isinstance(nested, dict)
 
 
-def is_log(text: str) -> bool:
-    """Whether one of its lines is SGLang's own."""
-    return any(line.time is not None or line.kind not in ANYBODYS for line in parse_all(text.split("\n")))
+def is_log(lines: Iterable[LogLine]) -> bool:
+    """Whether one of these lines is SGLang's own."""
+    return any(line.time is not None or line.kind not in ANYBODYS for line in lines)
 
 
 def looks_like(data: bytes) -> str:
@@ -54,14 +56,14 @@ def looks_like(data: bytes) -> str:
         return "a binary file"
     if isinstance(answer, list):
         return "a JSON list"
-    return "a server's log" if is_log(data.decode("utf-8", "replace")) else "another text"
+    return LOG if is_log(parse_all(data.decode("utf-8", "replace").split("\n"))) else "another text"
 
 
 def _object(answer: Mapping[str, Any]) -> str:
     if is_server_info(answer):
-        return "an answer of /server_info"
+        return SERVER_INFO
     if is_model_info(answer):
-        return "an answer of /model_info"
+        return MODEL_INFO
     if "added_tokens" in answer or "tokenizer_class" in answer:
         return "a tokenizer's file"
     if is_config(answer):

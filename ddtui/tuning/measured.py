@@ -92,7 +92,7 @@ def judge(samples: Sequence[Sample], window: int | None) -> Measured:
         if beyond := slope([s for s in same if s.context >= window]):
             below = slope([s for s in same if s.context <= window])
             lines.append(_growth(window, beyond, below, load))
-        else:
+        elif far.step_ms:
             lines.append(
                 f"a second context beyond {window} would show how the time per step goes on ({load})"
             )
@@ -146,12 +146,12 @@ def _growth(window: int, beyond: Estimate, below: Estimate | None, load: str) ->
     Judged by whole intervals, since the slope below is as uncertain as the one beyond. The target's own
     attention grows with the context either way.
     """
-    grew = below is not None and below.low > 0
-    if below is not None and grew and beyond.high < below.low:
-        how = "it falls" if beyond.high < 0 else "it grows less" if beyond.low > 0 else "flat"
-        verdict = f"{how} there: as a window in force makes it" + (
-            ", and more than that" if beyond.high < 0 else ""
-        )
+    if below is not None and below.low > max(0.0, beyond.high):
+        if beyond.high < 0:
+            verdict = "it falls there: as a window in force makes it, and more than that"
+        else:
+            how = "it grows less" if beyond.low > 0 else "flat"
+            verdict = f"{how} there: as a window in force makes it"
     elif beyond.low > 0:
         verdict = "it grows there, as it does where no window limits the drafter (the target's own does too)"
     else:

@@ -189,7 +189,7 @@ def ages(layers: tuple[LayerView, ...], now: float, *, brief: bool = False) -> C
         spans = list(dict.fromkeys((next(iter(groups)), list(groups)[-1])))
         parts = [Content(f"layers read {' to '.join(spans)}")]
     else:
-        parts = [Content(f"{', '.join(names)} {ago}") for ago, names in groups.items()]
+        parts = [Content(f"{', '.join(names)} {age}") for age, names in groups.items()]
         parts[:1] = [Content(f"read: {parts[0]}")] if parts else []
     parts += [
         Content.styled(f"✗ {one.name}: {one.problem}", "$warning")

@@ -20,8 +20,10 @@ def save(
     with path.open("x", encoding="utf-8") as file:
         for number, (at, text) in enumerate(rows):
             if number % 1000 == 0 and not go_on(number / len(rows)):
-                path.unlink()
-                return 0
+                break
             stamp = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
             file.write(f"{stamp} {redact(text)}\n")
-    return len(rows)
+        else:
+            return len(rows)
+    path.unlink()
+    return 0
